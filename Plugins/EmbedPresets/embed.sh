@@ -1,0 +1,19 @@
+# embed.sh OUTPUT PRESET.toml...: writes a Swift file that holds the texts of the presets.
+# Raw strings with three number signs: TOML has no use for that ending.
+set -eu
+output=$1
+shift
+{
+  echo '/// Written by Plugins/EmbedPresets from Profiles/Presets; not to be edited.'
+  echo 'enum EmbeddedPresets {'
+  echo '  static let texts: [(name: String, text: String)] = ['
+  for file; do
+    name=${file##*/}
+    printf '    (name: "%s", text: ###"""\n' "${name%.toml}"
+    cat "$file"
+    printf '\n"""###),\n'
+  done
+  echo '  ]'
+  echo '}'
+} >"$output.new"
+mv "$output.new" "$output"

@@ -1,0 +1,371 @@
+/// A cookie as the server set it (RFC 6265), bound to the one origin that did (security rule A10).
+public struct Cookie: Sendable, Equatable {
+  /// The name, compared by bytes.
+  public var name: String
+  /// The value, quotes included where the server wrote them. A secret.
+  public var value: String
+  /// Requests to this path and below it carry the cookie.
+  public var path: String
+  /// Whether it is sent over https only.
+  public var secure: Bool
+  /// When it ends; `nil`: not told, or more than ten years from now.
+  public var expires: Moment?
+  /// The exact origin that set it, canonical: `https://api.shop.example:443`.
+  public var originText: String
+
+  /// Equal by bytes in every text.
+  public static func == (left: Cookie, right: Cookie) -> Bool {
+    left.isSame(as: right) && left.value.utf8.elementsEqual(right.value.utf8)
+      && left.secure == right.secure && left.expires == right.expires
+  }
+
+  /// Whether one replaces the other: same name, path and origin.
+  fileprivate func isSame(as other: Cookie) -> Bool {
+    name.utf8.elementsEqual(other.name.utf8) && path.utf8.elementsEqual(other.path.utf8)
+      && originText.utf8.elementsEqual(other.originText.utf8)
+  }
+
+  fileprivate func isOver(_ now: Moment) -> Bool { expires.map { $0 <= now } ?? false }
+
+  fileprivate var size: Int {
+    name.utf8.count + value.utf8.count + path.utf8.count + originText.utf8.count
+  }
+}
+
+// MARK: - Reading Set-Cookie
+
+extension Cookie {
+  /// Why a Set-Cookie header is not taken; the raw value says it for people.
+  public enum Refusal: String, Error, Sendable {
+    case noName = "it has no name"
+    case badBytes = "it holds bytes that a cookie may not have"
+    case tooLong = "it is longer than 4 KiB"
+    case secureOverHTTP = "it is Secure and came over http"
+    case prefix = "it breaks the rule of its name's prefix"
+  }
+
+  /// Name and value together, in bytes.
+  static let maximumSize = 4096
+
+  /// Reads the value of one Set-Cookie header by RFC 6265, section 5.2, with the name prefixes of
+  /// RFC 6265bis, section 4.1.3. The attribute Domain is ignored.
+  ///
+  /// - Parameters:
+  ///   - origin: the canonical origin of the answer, `https://h:443`.
+  ///   - requestPath: the path of the request, with or without its query.
+  /// - Throws: `Refusal`.
+  public init(
+    setCookie: String, origin: String, requestPath: String, now: Moment
+  ) throws(Refusal) {
+    let parts = setCookie.utf8.split(separator: UInt8(ascii: ";"), omittingEmptySubsequences: false)
+      .map { Self.pair($0) }
+    guard let (first, value) = parts.first, let value, !first.isEmpty else { throw .noName }
+    // TAB is whitespace around a value, never part of one.
+    guard first.allSatisfy({ (0x21...0x7E) ~= $0 }), value.allSatisfy({ (0x20...0x7E) ~= $0 })
+    else { throw .badBytes }
+    guard first.count + value.count <= Self.maximumSize else { throw .tooLong }
+
+    let isHTTPS = origin.utf8.starts(with: "https://".utf8)
+    let attributes = Attributes(parts.dropFirst())
+    guard isHTTPS || !attributes.secure else { throw .secureOverHTTP }
+    let lowerName = Self.lowercased(first)
+    if lowerName.starts(with: "__secure-".utf8), !attributes.secure { throw .prefix }
+    if lowerName.starts(with: "__host-".utf8) {
+      guard attributes.secure, !attributes.hasDomain, attributes.path == "/" else { throw .prefix }
+    }
+    name = String(decoding: first, as: UTF8.self)
+    self.value = String(decoding: value, as: UTF8.self)
+    path = attributes.path ?? Self.defaultPath(requestPath)
+    secure = attributes.secure
+    expires = attributes.end(now: now)
+    originText = origin
+  }
+
+  /// What stands before and after the first `=`, without the spaces and tabs around.
+  private static func pair(
+    _ bytes: Substring.UTF8View
+  ) -> (name: [UInt8], value: [UInt8]?) {
+    guard let equals = bytes.firstIndex(of: UInt8(ascii: "=")) else { return (trimmed(bytes), nil) }
+    return (trimmed(bytes[..<equals]), trimmed(bytes[bytes.index(after: equals)...]))
+  }
+
+  private static func trimmed(_ bytes: Substring.UTF8View) -> [UInt8] {
+    let isSpace = { (byte: UInt8) in byte == 0x20 || byte == 0x09 }
+    let start = bytes.drop(while: isSpace)
+    return Array(start.reversed().drop(while: isSpace).reversed())
+  }
+
+  fileprivate static func lowercased(_ bytes: [UInt8]) -> [UInt8] {
+    bytes.map { UInt8(ascii: "A")...UInt8(ascii: "Z") ~= $0 ? $0 | 0x20 : $0 }
+  }
+
+  /// RFC 6265, section 5.1.4: up to the last slash, not including it.
+  private static func defaultPath(_ requestPath: String) -> String {
+    let path = CookieJar.withoutQuery(requestPath)
+    guard let last = path.lastIndex(of: UInt8(ascii: "/")), last > 0, path[0] == path[last] else {
+      return "/"
+    }
+    return String(decoding: path[..<last], as: UTF8.self)
+  }
+
+  /// The attributes that matter; of several with one name the last counts.
+  private struct Attributes {
+    var path: String?
+    var secure = false
+    var hasDomain = false
+    private var expires: Moment?
+    private var maxAge: Double?
+
+    init(_ pairs: some Sequence<(name: [UInt8], value: [UInt8]?)>) {
+      for (name, value) in pairs {
+        let value = value ?? []
+        switch String(decoding: Cookie.lowercased(name), as: UTF8.self) {
+        case "secure": secure = true
+        case "domain": hasDomain = hasDomain || !value.isEmpty
+        case "path": path = Self.path(value)
+        case "expires": expires = Moment.parse(cookieDate: value) ?? expires
+        case "max-age": maxAge = Self.maxAge(value) ?? maxAge
+        default: break
+        }
+      }
+    }
+
+    /// `nil`: the default path. Paths that no request can have are not kept.
+    private static func path(_ value: [UInt8]) -> String? {
+      guard value.first == UInt8(ascii: "/"), value.count <= 1024,
+        value.allSatisfy({ (0x20...0x7E) ~= $0 })
+      else { return nil }
+      return String(decoding: value, as: UTF8.self)
+    }
+
+    /// RFC 6265, section 5.2.2; everything that is not above zero ends the cookie now.
+    private static func maxAge(_ value: [UInt8]) -> Double? {
+      let digits = value.first == UInt8(ascii: "-") ? value[1...] : value[...]
+      guard !digits.isEmpty, digits.allSatisfy({ UInt8(ascii: "0")...UInt8(ascii: "9") ~= $0 })
+      else { return nil }
+      guard digits.count == value.count else { return 0 }
+      return digits.reduce(0) { $0 * 10 + Double($1 - UInt8(ascii: "0")) }
+    }
+
+    /// Max-Age beats Expires. What ends before 1970 ends there; what ends in more than ten years
+    /// has no end (security rule B5).
+    func end(now: Moment) -> Moment? {
+      if let maxAge {
+        guard maxAge > 0 else { return Moment(seconds: 0) }
+        return Moment.bounded(seconds: maxAge, now: now).map { Moment(seconds: now.seconds + $0) }
+      }
+      return expires.flatMap { Moment.bounded(max($0, Moment(seconds: 0)), now: now) }
+    }
+  }
+}
+
+// MARK: - The jar
+
+/// The cookies of a session. libcurl's own cookie engine is off: it ignores ports, and sends
+/// `Secure` cookies over http on loopback (security rule A10).
+public struct CookieJar: Sendable, Equatable {
+  /// What became of a Set-Cookie header.
+  public enum Outcome: Sendable, Equatable {
+    case stored
+    /// The server ended the cookie; it is no longer here.
+    case removed
+    case refused(Cookie.Refusal)
+    /// The jar is full: at most 50 cookies of 4 KiB each, 64 KiB in all. At a sign-in this is
+    /// exit 15, later a warning; what was there stays.
+    case overflow
+  }
+
+  /// The oldest first.
+  public private(set) var cookies: [Cookie] = []
+
+  /// An empty jar.
+  public init() {}
+
+  /// Whether there is nothing in it.
+  public var isEmpty: Bool { cookies.isEmpty }
+
+  /// At most so many cookies.
+  static let maximumCount = 50
+  /// Names, values, paths and origins of all cookies together, in bytes.
+  static let maximumSize = 65_536
+
+  /// Takes one Set-Cookie header of an answer from `origin`.
+  ///
+  /// - Parameters:
+  ///   - setCookie: the value of the header.
+  ///   - origin: the canonical origin of the answer, `https://h:443`.
+  ///   - requestPath: the path of the request, with or without its query.
+  public mutating func store(
+    setCookie: String, origin: String, requestPath: String, now: Moment
+  ) -> Outcome {
+    do {
+      return store(
+        try Cookie(setCookie: setCookie, origin: origin, requestPath: requestPath, now: now),
+        now: now)
+    } catch .tooLong {
+      return .overflow
+    } catch {
+      return .refused(error)
+    }
+  }
+
+  private mutating func store(_ cookie: Cookie, now: Moment) -> Outcome {
+    cookies.removeAll { $0.isOver(now) }
+    let old = cookies.firstIndex { $0.isSame(as: cookie) }
+    if cookie.isOver(now) {
+      if let old { cookies.remove(at: old) }
+      return .removed
+    }
+    let size = cookies.reduce(cookie.size) { $0 + $1.size } - (old.map { cookies[$0].size } ?? 0)
+    guard size <= Self.maximumSize, old != nil || cookies.count < Self.maximumCount else {
+      return .overflow
+    }
+    // A cookie that is set again keeps its place (RFC 6265, section 5.3, step 11.3).
+    if let old { cookies[old] = cookie } else { cookies.append(cookie) }
+    return .stored
+  }
+
+  /// The value of the Cookie header for a request; `nil` when there is nothing to send.
+  ///
+  /// - Parameters:
+  ///   - origin: the canonical origin of the request; only its own cookies are sent.
+  ///   - path: the path of the request, with or without its query.
+  ///   - isSecure: whether the request goes over https.
+  public func header(for origin: String, path: String, isSecure: Bool, now: Moment) -> String? {
+    var requestPath = Self.withoutQuery(path)
+    if requestPath.first != UInt8(ascii: "/") { requestPath = [UInt8(ascii: "/")] }
+    let matching = cookies.enumerated().filter { _, cookie in
+      cookie.originText.utf8.elementsEqual(origin.utf8) && (isSecure || !cookie.secure)
+        && !cookie.isOver(now) && Self.matches(requestPath, cookie.path)
+    }
+    // Longest path first, then the oldest (RFC 6265, section 5.4, step 2).
+    let sorted = matching.sorted {
+      ($1.element.path.utf8.count, $0.offset) < ($0.element.path.utf8.count, $1.offset)
+    }
+    guard !sorted.isEmpty else { return nil }
+    return sorted.map { "\($0.element.name)=\($0.element.value)" }.joined(separator: "; ")
+  }
+
+  /// RFC 6265, section 5.1.4: the same path, or one below it at a slash.
+  private static func matches(_ requestPath: [UInt8], _ cookiePath: String) -> Bool {
+    let path = cookiePath.utf8
+    guard requestPath.starts(with: path) else { return false }
+    return requestPath.count == path.count || path.last == UInt8(ascii: "/")
+      || requestPath[path.count] == UInt8(ascii: "/")
+  }
+
+  fileprivate static func withoutQuery(_ path: String) -> [UInt8] {
+    Array(path.utf8.prefix { $0 != UInt8(ascii: "?") && $0 != UInt8(ascii: "#") })
+  }
+}
+
+// MARK: - Keeping
+
+extension CookieJar {
+  /// The jar as it is stored in the session.
+  public var json: JSONValue {
+    .array(
+      cookies.map { cookie in
+        var members: [(key: String, value: JSONValue)] = [
+          ("name", .string(cookie.name)), ("value", .string(cookie.value)),
+          ("path", .string(cookie.path)), ("secure", .bool(cookie.secure)),
+          ("origin", .string(cookie.originText)),
+        ]
+        if let expires = cookie.expires { members.append(("expires", .number(expires.seconds))) }
+        return .object(members)
+      })
+  }
+
+  /// The jar that `json` made; `nil` when it is not one. Its texts are checked like a server's:
+  /// they go into a header.
+  public init?(json: JSONValue) {
+    guard case .array(let elements) = json, elements.count <= Self.maximumCount else { return nil }
+    for element in elements {
+      guard let name = element["name"]?.text, let value = element["value"]?.text,
+        let path = element["path"]?.text, let origin = element["origin"]?.text,
+        case .bool(let secure)? = element["secure"],
+        !name.isEmpty, name.utf8.count + value.utf8.count <= Cookie.maximumSize,
+        name.utf8.allSatisfy({ (0x21...0x7E) ~= $0 && $0 != 0x3B && $0 != 0x3D }),
+        value.utf8.allSatisfy({ (0x20...0x7E) ~= $0 && $0 != 0x3B })
+      else { return nil }
+      var expires: Moment?
+      if let stored = element["expires"] {
+        guard let seconds = stored.double else { return nil }
+        expires = Moment(seconds: seconds)
+      }
+      cookies.append(
+        Cookie(
+          name: name, value: value, path: path, secure: secure, expires: expires,
+          originText: origin))
+    }
+    guard cookies.reduce(0, { $0 + $1.size }) <= Self.maximumSize else { return nil }
+  }
+}
+
+// MARK: - Dates in cookies
+
+extension Moment {
+  /// Reads a date as cookies have it, in whatever order (RFC 6265, section 5.1.1): the first
+  /// words that look like a time, a day, a month and a year.
+  static func parse(cookieDate bytes: [UInt8]) -> Moment? {
+    var time: [Int]?
+    var day: Int?
+    var month: Int?
+    var year: Int?
+    for word in bytes.split(whereSeparator: isDateDelimiter) {
+      if time == nil, let found = clock(word) {
+        time = found
+      } else if day == nil, let found = leadingNumber(word, 1...2)?.value {
+        day = found
+      } else if month == nil, let found = monthIndex(word) {
+        month = found
+      } else if year == nil, let found = leadingNumber(word, 2...4)?.value {
+        year = found
+      }
+    }
+    guard let time, let day, let month, var year, time[2] < 60 else { return nil }
+    if 70...99 ~= year { year += 1900 }
+    if 0...69 ~= year { year += 2000 }
+    guard year >= 1601 else { return nil }
+    return Moment(
+      year: year, month: month, day: day, hour: time[0], minute: time[1], second: time[2])
+  }
+
+  private static func isDateDelimiter(_ byte: UInt8) -> Bool {
+    switch byte {
+    case 0x09, 0x20...0x2F, 0x3B...0x40, 0x5B...0x60, 0x7B...0x7E: true
+    default: false
+    }
+  }
+
+  /// The number at the start of `word` when the count of its digits is in `width`; what follows
+  /// the digits does not matter.
+  private static func leadingNumber(
+    _ word: ArraySlice<UInt8>, _ width: ClosedRange<Int>
+  ) -> (value: Int, rest: ArraySlice<UInt8>)? {
+    let digits = word.prefix { UInt8(ascii: "0")...UInt8(ascii: "9") ~= $0 }
+    guard width ~= digits.count else { return nil }
+    return (digits.reduce(0) { $0 * 10 + Int($1 - 0x30) }, word.dropFirst(digits.count))
+  }
+
+  /// `h:m:s`, one or two digits each.
+  private static func clock(_ word: ArraySlice<UInt8>) -> [Int]? {
+    var rest = word
+    var numbers: [Int] = []
+    while numbers.count < 3 {
+      if !numbers.isEmpty {
+        guard rest.first == UInt8(ascii: ":") else { return nil }
+        rest = rest.dropFirst()
+      }
+      guard let (value, after) = leadingNumber(rest, 1...2) else { return nil }
+      numbers.append(value)
+      rest = after
+    }
+    return numbers
+  }
+
+  private static func monthIndex(_ word: ArraySlice<UInt8>) -> Int? {
+    let start = String(decoding: Cookie.lowercased(Array(word.prefix(3))), as: UTF8.self)
+    return months.firstIndex { $0.lowercased() == start }.map { $0 + 1 }
+  }
+}

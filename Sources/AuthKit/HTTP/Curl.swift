@@ -1,0 +1,398 @@
+internal import CCurl
+internal import Glibc
+
+// The one door to libcurl: URLs are read and requests sent here, nowhere else.
+// libcurl's own redirects, cookies, .netrc, HSTS and Alt-Svc files stay off.
+
+private func library() throws(Failure) -> authctl_curl {
+  guard let functions = authctl_curl() else {
+    throw Failure(.failed, "libcurl 4 is not installed", hint: "apt install libcurl4")
+  }
+  return functions.pointee
+}
+
+/// libcurl's name and version, `libcurl/7.88.1 OpenSSL/3.0.19 …`.
+public func libcurlVersion() throws(Failure) -> String {
+  String(cString: try library().curl_version()!)
+}
+
+/// A URL as libcurl reads it; the same handle makes the request.
+/// https://curl.se/libcurl/c/libcurl-url.html
+public final class WebURL {
+  fileprivate let handle: OpaquePointer
+  private let curl: authctl_curl
+  /// Scheme, host and port.
+  public let origin: Origin
+  /// The whole URL, host in punycode.
+  public let text: String
+  /// At least `/`.
+  public let path: String
+  /// Without the question mark.
+  public let query: String?
+
+  /// Reads an absolute URL by the rules of A8.
+  ///
+  /// - Throws: `usage` for a person's URL, `origin_refused` for a server's.
+  public convenience init(_ text: String, from source: URLSource) throws(Failure) {
+    if let objection = URLText.objection(to: text) {
+      throw Self.refusal(text, objection, source)
+    }
+    let curl = try library()
+    guard let handle = curl.curl_url() else { throw Failure(.failed, "out of memory") }
+    try self.init(taking: handle, setting: text, curl: curl, source: source)
+  }
+
+  /// This URL with `reference` resolved against it (RFC 3986, section 5), as Location asks.
+  public func resolving(_ reference: String, from source: URLSource) throws(Failure) -> WebURL {
+    var objection: String?
+    if URLText.isAbsolute(reference) {
+      objection = URLText.objection(to: reference)
+    } else if URLText.hasForeignScheme(reference) {
+      objection = "its scheme is neither http nor https"
+    } else if reference.utf8.starts(with: "//".utf8) {
+      objection = URLText.objection(to: origin.scheme + ":" + reference)
+    } else if reference.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) {
+      objection = "it holds a control character"
+    }
+    if let objection { throw Self.refusal(reference, objection, source) }
+    guard let copy = curl.curl_url_dup(handle) else { throw Failure(.failed, "out of memory") }
+    return try WebURL(taking: copy, setting: reference, curl: curl, source: source)
+  }
+
+  private init(
+    taking handle: OpaquePointer, setting text: String, curl: authctl_curl, source: URLSource
+  ) throws(Failure) {
+    func part(_ part: CURLUPart, _ flags: Int32 = 0) -> String? {
+      var value: UnsafeMutablePointer<CChar>?
+      guard curl.curl_url_get(handle, part, &value, UInt32(flags)) == CURLUE_OK, let value else {
+        return nil
+      }
+      defer { curl.curl_free(value) }
+      return String(cString: value)
+    }
+    func read() -> (Origin, String, String)? {
+      guard curl.curl_url_set(handle, CURLUPART_URL, text, UInt32(CURLU_URLENCODE)) == CURLUE_OK,
+        curl.curl_url_set(handle, CURLUPART_FRAGMENT, nil, 0) == CURLUE_OK,
+        let scheme = part(CURLUPART_SCHEME), scheme == "http" || scheme == "https",
+        part(CURLUPART_USER) == nil, part(CURLUPART_PASSWORD) == nil,
+        part(CURLUPART_ZONEID) == nil,
+        var host = part(CURLUPART_HOST, CURLU_PUNYCODE)?.asciiLowercased, !host.isEmpty,
+        !host.utf8.contains(UInt8(ascii: "%")), host.utf8.last != UInt8(ascii: "."),
+        host.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }),
+        let port = part(CURLUPART_PORT, CURLU_DEFAULT_PORT).flatMap({ UInt16($0) }), port > 0
+      else { return nil }
+      if host.utf8.first == UInt8(ascii: "[") {
+        guard let canonical = Origin.canonicalIPv6(host) else { return nil }
+        host = canonical
+      }
+      guard curl.curl_url_set(handle, CURLUPART_HOST, host, 0) == CURLUE_OK,
+        let whole = part(CURLUPART_URL)
+      else { return nil }
+      return (Origin(scheme: scheme, host: host, port: port), whole, part(CURLUPART_PATH) ?? "/")
+    }
+    guard let (origin, whole, path) = read() else {
+      curl.curl_url_cleanup(handle)
+      throw Self.refusal(text, "it is not a URL that can be asked", source)
+    }
+    self.curl = curl
+    self.handle = handle
+    self.origin = origin
+    self.text = whole
+    self.path = path
+    query = part(CURLUPART_QUERY)
+  }
+
+  private static func refusal(_ text: String, _ why: String, _ source: URLSource) -> Failure {
+    let shown = DisplayText.oneLine(Redactor.withoutQuery(text), limit: 120)
+    return switch source {
+    case .person: Failure(.usage, "\(shown): \(why)", hint: "write https://HOST/PATH")
+    case .server: Failure(.originRefused, "the server named the URL \(shown): \(why)")
+    }
+  }
+
+  deinit { curl.curl_url_cleanup(handle) }
+}
+
+extension String {
+  /// A–Z lowered, all other bytes as they are: `lowercased()` would make a K of U+212A.
+  var asciiLowercased: String {
+    String(decoding: utf8.map { $0 >= 0x41 && $0 <= 0x5A ? $0 | 0x20 : $0 }, as: UTF8.self)
+  }
+}
+
+/// Sends one request and receives one answer; the connection is kept for the next one.
+public final class CurlClient {
+  private let easy: UnsafeMutableRawPointer
+  private let curl: authctl_curl
+
+  public init() throws(Failure) {
+    curl = try library()
+    guard let easy = curl.curl_easy_init() else { throw Failure(.failed, "libcurl did not start") }
+    self.easy = easy
+  }
+
+  deinit { curl.curl_easy_cleanup(easy) }
+
+  /// Sends `request`. `onHead` gets the head of the final answer, then `onBody` its body piece by
+  /// piece, already decoded; what they throw ends the transfer and is thrown on.
+  ///
+  /// - Throws: `network`, `tls`, `timeout`, `origin_refused` (cleartext to a peer that is not this
+  ///   machine), or what a callback threw.
+  public func send(
+    _ request: WireRequest, settings: TransferSettings,
+    onHead: (ResponseHead) throws(Failure) -> Void,
+    onBody: (UnsafeRawBufferPointer) throws(Failure) -> Void
+  ) throws(Failure) {
+    try withoutActuallyEscaping(onHead) { (onHead) throws(Failure) in
+      try withoutActuallyEscaping(onBody) { (onBody) throws(Failure) in
+        var receiver = Receiver(onHead: onHead, onBody: onBody, settings: settings)
+        try perform(request, settings, &receiver)
+      }
+    }
+  }
+
+  private func perform(
+    _ request: WireRequest, _ settings: TransferSettings, _ receiver: inout Receiver
+  ) throws(Failure) {
+    let curl = self.curl
+    configure(settings)
+    authctl_curl_set_pointer(easy, CURLOPT_CURLU, UnsafeRawPointer(request.url.handle))
+    var list: UnsafeMutablePointer<curl_slist>?
+    defer {
+      Self.wipe(list)
+      curl.curl_slist_free_all(list)
+    }
+    for header in request.headers {
+      header.line.withBytes { list = curl.curl_slist_append(list, $0.bindMemory(to: CChar.self).baseAddress!) }
+    }
+    authctl_curl_set_pointer(easy, CURLOPT_HTTPHEADER, list)
+    let mime = body(request)
+    defer { if let mime { curl.curl_mime_free(mime) } }
+    authctl_curl_set_text(easy, CURLOPT_CUSTOMREQUEST, request.method)
+    if request.method == "HEAD" {
+      authctl_curl_set_text(easy, CURLOPT_CUSTOMREQUEST, nil)
+      authctl_curl_set_long(easy, CURLOPT_NOBODY, 1)
+    }
+    let result = withUnsafeMutablePointer(to: &receiver) { pointer in
+      let context = UnsafeMutableRawPointer(pointer)
+      authctl_curl_set_write(easy, CURLOPT_HEADERFUNCTION) { bytes, size, count, context in
+        context!.assumingMemoryBound(to: Receiver.self).pointee
+          .header(UnsafeRawBufferPointer(start: bytes, count: size * count))
+      }
+      authctl_curl_set_pointer(easy, CURLOPT_HEADERDATA, context)
+      authctl_curl_set_write(easy, CURLOPT_WRITEFUNCTION) { bytes, size, count, context in
+        context!.assumingMemoryBound(to: Receiver.self).pointee
+          .body(UnsafeRawBufferPointer(start: bytes, count: size * count))
+      }
+      authctl_curl_set_pointer(easy, CURLOPT_WRITEDATA, context)
+      authctl_curl_set_prereq(easy, CURLOPT_PREREQFUNCTION) { context, peer, _, _, _ in
+        context!.assumingMemoryBound(to: Receiver.self).pointee.accept(peer: String(cString: peer!))
+          ? Int32(CURL_PREREQFUNC_OK) : Int32(CURL_PREREQFUNC_ABORT)
+      }
+      authctl_curl_set_pointer(easy, CURLOPT_PREREQDATA, context)
+      authctl_curl_set_debug(easy, CURLOPT_DEBUGFUNCTION) { _, kind, bytes, count, context in
+        if kind == CURLINFO_TEXT {
+          context!.assumingMemoryBound(to: Receiver.self).pointee
+            .trace(UnsafeRawBufferPointer(start: bytes, count: count))
+        }
+        return 0
+      }
+      authctl_curl_set_pointer(easy, CURLOPT_DEBUGDATA, context)
+      return curl.curl_easy_perform(easy)
+    }
+    // An answer that ends before its announced length has been passed on so far: it is a failure.
+    if let failure = receiver.failure { throw failure }
+    if result != CURLE_OK { throw failure(result, request.url, receiver) }
+    try receiver.finish()
+  }
+
+  /// The body's bytes stay the caller's: libcurl reads them during the transfer only.
+  private func body(_ request: WireRequest) -> OpaquePointer? {
+    authctl_curl_set_long(easy, CURLOPT_NOBODY, 0)
+    authctl_curl_set_long(easy, CURLOPT_HTTPGET, 1)
+    if let body = request.body {
+      body.withBytes {
+        authctl_curl_set_offset(easy, CURLOPT_POSTFIELDSIZE_LARGE, curl_off_t($0.count))
+        // A null pointer would make libcurl ask its read callback for an empty body.
+        authctl_curl_set_pointer(easy, CURLOPT_POSTFIELDS, $0.baseAddress ?? UnsafeRawPointer(easy))
+      }
+    }
+    guard !request.parts.isEmpty, let mime = curl.curl_mime_init(easy) else { return nil }
+    for part in request.parts {
+      guard let added = curl.curl_mime_addpart(mime) else { break }
+      _ = curl.curl_mime_name(added, part.name)
+      part.value.withBytes { _ = curl.curl_mime_data(added, $0.bindMemory(to: CChar.self).baseAddress, $0.count) }
+    }
+    authctl_curl_set_pointer(easy, CURLOPT_MIMEPOST, UnsafeRawPointer(mime))
+    return mime
+  }
+
+  private func configure(_ settings: TransferSettings) {
+    authctl_curl_set_long(easy, CURLOPT_NOSIGNAL, 1)
+    authctl_curl_set_long(easy, CURLOPT_FOLLOWLOCATION, 0)
+    authctl_curl_set_text(easy, CURLOPT_PROTOCOLS_STR, "http,https")
+    authctl_curl_set_long(easy, CURLOPT_DISALLOW_USERNAME_IN_URL, 1)
+    authctl_curl_set_long(easy, CURLOPT_HTTPAUTH, 0)
+    // `..` and `%2e%2e` stay as they are written: what was checked is what is sent.
+    authctl_curl_set_long(easy, CURLOPT_PATH_AS_IS, 1)
+    authctl_curl_set_text(easy, CURLOPT_ACCEPT_ENCODING, settings.compressed ? "" : nil)
+    authctl_curl_set_long(easy, CURLOPT_CONNECTTIMEOUT_MS, milliseconds(settings.connectTimeout))
+    authctl_curl_set_long(easy, CURLOPT_TIMEOUT_MS, milliseconds(settings.totalTimeout ?? 0))
+    authctl_curl_set_long(easy, CURLOPT_LOW_SPEED_LIMIT, 1)
+    authctl_curl_set_long(easy, CURLOPT_LOW_SPEED_TIME, max(1, milliseconds(settings.idleTimeout) / 1000))
+    authctl_curl_set_long(easy, CURLOPT_SSLVERSION, Int(CURL_SSLVERSION_TLSv1_2))
+    authctl_curl_set_long(easy, CURLOPT_SSL_VERIFYPEER, settings.insecure ? 0 : 1)
+    authctl_curl_set_long(easy, CURLOPT_SSL_VERIFYHOST, settings.insecure ? 0 : 2)
+    if let file = settings.caFile {
+      authctl_curl_set_text(easy, CURLOPT_CAINFO, file)
+      authctl_curl_set_text(easy, CURLOPT_CAPATH, nil)
+    } else if let folder = settings.caFolder {
+      authctl_curl_set_text(easy, CURLOPT_CAINFO, nil)
+      authctl_curl_set_text(easy, CURLOPT_CAPATH, folder)
+    }
+    authctl_curl_set_text(easy, CURLOPT_SSLCERT, settings.clientCertificate)
+    authctl_curl_set_text(easy, CURLOPT_SSLKEY, settings.clientKey)
+    // A proxy would read what goes in clear to this machine only (rule A7).
+    authctl_curl_set_text(easy, CURLOPT_PROXY, settings.peerMustBeLoopback ? "" : settings.proxy)
+    authctl_curl_set_long(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
+    authctl_curl_set_long(easy, CURLOPT_VERBOSE, settings.trace == nil ? 0 : 1)
+  }
+
+  private func milliseconds(_ seconds: Double) -> Int {
+    Int(exactly: (min(max(seconds, 0), 1e9) * 1000).rounded()) ?? 0
+  }
+
+  private static func wipe(_ list: UnsafeMutablePointer<curl_slist>?) {
+    var node = list
+    while let current = node {
+      if let text = current.pointee.data { explicit_bzero(text, strlen(text)) }
+      node = current.pointee.next
+    }
+  }
+
+  /// https://curl.se/libcurl/c/libcurl-errors.html
+  private func failure(_ code: CURLcode, _ url: WebURL, _ receiver: Receiver) -> Failure {
+    let origin = url.origin.description
+    let words = String(cString: curl.curl_easy_strerror(code)!)
+    var failure: Failure
+    switch code {
+    case CURLE_OPERATION_TIMEDOUT:
+      failure = Failure(.timeout, "\(origin) did not answer in time", hint: "raise the limit by -m SECONDS or --connect-timeout SECONDS")
+    case CURLE_COULDNT_RESOLVE_HOST:
+      failure = Failure(.network, "cannot reach \(origin): host name not found")
+    case CURLE_COULDNT_RESOLVE_PROXY:
+      failure = Failure(.network, "cannot reach \(origin): the proxy's name was not found")
+    case CURLE_COULDNT_CONNECT:
+      var number = 0
+      authctl_curl_get_long(easy, CURLINFO_OS_ERRNO, &number)
+      let reason = number > 0 && number < 200 ? String(cString: strerror(Int32(number))) : "could not connect"
+      failure = Failure(.network, "cannot reach \(origin): \(reason.asciiLowercased)")
+    case CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CONNECT_ERROR, CURLE_SSL_CERTPROBLEM,
+      CURLE_SSL_CIPHER, CURLE_SSL_CACERT_BADFILE, CURLE_SSL_ISSUER_ERROR, CURLE_SSL_CRL_BADFILE,
+      CURLE_SSL_ENGINE_NOTFOUND, CURLE_SSL_INVALIDCERTSTATUS, CURLE_SSL_PINNEDPUBKEYNOTMATCH,
+      CURLE_SSL_CLIENTCERT, CURLE_USE_SSL_FAILED, CURLE_SSL_SHUTDOWN_FAILED:
+      let detail = receiver.tlsDetail ?? words
+      failure = Failure(.tls, "TLS with \(origin) failed: \(DisplayText.oneLine(detail, limit: 200))",
+        hint: "--cacert FILE names the authority that signed its certificate")
+    case CURLE_GOT_NOTHING, CURLE_RECV_ERROR, CURLE_SEND_ERROR:
+      failure = Failure(.network, "\(origin) closed the connection without an answer")
+    case CURLE_PARTIAL_FILE:
+      failure = Failure(.network, "the answer of \(origin) broke off before its end")
+    default:
+      failure = Failure(.network, "the request to \(origin) failed: \(words)")
+    }
+    failure.url = Redactor.withoutQuery(url.text)
+    return failure
+  }
+}
+
+/// What the callbacks of one transfer write to; it lives on the stack of `perform`.
+private struct Receiver {
+  let onHead: (ResponseHead) throws(Failure) -> Void
+  let onBody: (UnsafeRawBufferPointer) throws(Failure) -> Void
+  let settings: TransferSettings
+  var failure: Failure?
+  var tlsDetail: String?
+  private var head = ResponseHead()
+  private var headBytes = 0
+  private var bodyBytes = 0
+  private var headIsComplete = false
+
+  init(
+    onHead: @escaping (ResponseHead) throws(Failure) -> Void,
+    onBody: @escaping (UnsafeRawBufferPointer) throws(Failure) -> Void, settings: TransferSettings
+  ) {
+    self.onHead = onHead
+    self.onBody = onBody
+    self.settings = settings
+  }
+
+  mutating func header(_ bytes: UnsafeRawBufferPointer) -> Int {
+    // Trailers come after the body; nobody asked for them.
+    if headIsComplete && bodyBytes > 0 { return bytes.count }
+    headBytes &+= bytes.count
+    return attempt(bytes.count) { receiver throws(Failure) in
+      if receiver.headBytes > TransferSettings.largestHead {
+        throw Failure(.answerNotUnderstood, "the answer's headers are longer than 256 KiB")
+      }
+      if bytes.starts(with: "HTTP/".utf8) {
+        receiver.head = ResponseHead(statusLine: bytes)
+        receiver.headIsComplete = false
+      } else if bytes.allSatisfy({ $0 == 0x0D || $0 == 0x0A }) {
+        // 1xx is followed by the real head; so is a proxy's answer to CONNECT, which libcurl
+        // is told to keep to itself.
+        guard receiver.head.status >= 200 else { return }
+        receiver.headIsComplete = true
+        try receiver.onHead(receiver.head)
+      } else {
+        receiver.head.add(line: bytes)
+      }
+    }
+  }
+
+  mutating func body(_ bytes: UnsafeRawBufferPointer) -> Int {
+    bodyBytes = bodyBytes &+ bytes.count
+    return attempt(bytes.count) { receiver throws(Failure) in
+      if let limit = receiver.settings.largestBody, receiver.bodyBytes > limit {
+        throw Failure(.answerNotUnderstood, "the answer is longer than \(limit / 1024) KiB")
+      }
+      try receiver.onBody(bytes)
+    }
+  }
+
+  /// Rule A7: what libcurl really connected to, seen before a byte of the request has left.
+  mutating func accept(peer: String) -> Bool {
+    guard settings.peerMustBeLoopback, !Origin.isLoopbackAddress(peer) else { return true }
+    failure = Failure(
+      .originRefused, "refused to send a credential in clear to \(peer), which is not this machine",
+      hint: "use https, or set network.allow_http = true in the profile")
+    return false
+  }
+
+  mutating func trace(_ bytes: UnsafeRawBufferPointer) {
+    let text = DisplayText.repaired(bytes)
+    if text.utf8.starts(with: "SSL certificate problem".utf8)
+      || text.utf8.starts(with: "SSL: ".utf8) || text.utf8.starts(with: "error ".utf8)
+    {
+      tlsDetail = text.trimmingNewline
+    }
+    settings.trace?(text.trimmingNewline)
+  }
+
+  /// An answer without a head at all cannot happen with HTTP/1 or later; HTTP/0.9 is off.
+  func finish() throws(Failure) {
+    if !headIsComplete { throw Failure(.network, "the answer broke off before its end") }
+  }
+
+  private mutating func attempt(
+    _ count: Int, _ work: (inout Receiver) throws(Failure) -> Void
+  ) -> Int {
+    do {
+      try work(&self)
+      return count
+    } catch {
+      failure = error
+      return 0
+    }
+  }
+}

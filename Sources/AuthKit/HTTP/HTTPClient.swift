@@ -1,0 +1,304 @@
+internal import Glibc
+
+/// What the command line says about how requests are sent.
+public struct HTTPOptions {
+  /// `-k`: for the request on the command line alone, never for a sign-in or a refresh (rule B13).
+  public var insecure = false
+  public var caFile: String?
+  /// Seconds; none: the profile's.
+  public var connectTimeout: Double?
+  /// `-m`, seconds.
+  public var totalTimeout: Double?
+  public var compressed = false
+  public init() {}
+}
+
+/// A request that carries the session, and what may go where.
+public struct Credential {
+  /// The recipe's headers, filled.
+  public var headers: [WireHeader]
+  /// Origins that may receive them.
+  public var origins: [Origin]
+  /// Cookies that the recipe keeps; none, when it keeps none.
+  public var cookies: CookieJar?
+
+  public init(headers: [WireHeader], origins: [Origin], cookies: CookieJar?) {
+    self.headers = headers
+    self.origins = origins
+    self.cookies = cookies
+  }
+}
+
+/// Sends requests for one profile: limits, TLS, proxies, redirects, and where a credential may go.
+public final class HTTPClient {
+  /// A sign-in, refresh, logout or whoami: 30 s in all and 1 MiB (rule B6).
+  static let signInTime: Double = 30
+  static let signInBody = 1 << 20
+
+  private let network: NetworkRecipe
+  private let base: Origin
+  private let options: HTTPOptions
+  private let environment: [String: String]
+  private let clock: () -> Moment
+  /// Header names of the recipe whose values are never shown, in lower case.
+  private let secretHeaders: Set<String>
+  /// Gets the lines of `-v`; none without it.
+  private let log: ((String) -> Void)?
+  /// Gets libcurl's own remarks, with `-vv`.
+  private let trace: ((String) -> Void)?
+  private var curl: CurlClient?
+
+  public init(
+    profile: Profile, base: Origin, options: HTTPOptions, environment: [String: String],
+    clock: @escaping () -> Moment, log: ((String) -> Void)?, trace: ((String) -> Void)?
+  ) {
+    network = profile.recipe.network
+    self.base = base
+    self.options = options
+    self.environment = environment
+    self.clock = clock
+    self.log = log
+    self.trace = trace
+    secretHeaders = Set(
+      profile.recipe.request.headers.filter { !$0.value.names.isEmpty }.map(\.name.asciiLowercased))
+  }
+
+  // MARK: - Sign-in requests
+
+  /// Sends a request of the recipe and takes its whole answer; redirects are not followed (A6).
+  func call(_ request: WireRequest) throws(Failure) -> (ResponseHead, [UInt8]) {
+    var settings = try settings(carryingSecretsTo: request.url.origin)
+    settings.totalTimeout = min(Self.signInTime, options.totalTimeout ?? Self.signInTime)
+    settings.largestBody = Self.signInBody
+    settings.compressed = true
+    var (head, body) = (ResponseHead(), [UInt8]())
+    try send(request, settings) { (answer) throws(Failure) in
+      head = answer
+    } onBody: { (bytes) throws(Failure) in
+      body.append(contentsOf: bytes)
+    }
+    return (head, body)
+  }
+
+  // MARK: - Requests of the person
+
+  /// What a followed chain of redirects has done to the request.
+  public struct Hops {
+    /// Whether the answer is to a request that carried the credential.
+    public var carriedCredential: Bool
+    /// Where the last request went.
+    public var url: WebURL
+    /// The redirect to what looks like a page for signing in, where one was followed.
+    public var signInPage: String?
+  }
+
+  /// Sends `request`, following redirects hop by hop, and passes the final answer on.
+  ///
+  /// Once a hop has left the credential's origins nothing is attached again, even back home (A6).
+  public func exchange(
+    _ request: WireRequest, credential: inout Credential?, maximumRedirects: Int,
+    followAllMethods: Bool, onHead: (ResponseHead, Hops) throws(Failure) -> Void,
+    onBody: (UnsafeRawBufferPointer) throws(Failure) -> Void
+  ) throws(Failure) {
+    var request = request
+    let personalHeaders = request.headers
+    let homes = credential?.origins ?? [request.url.origin]
+    var hops = Hops(carriedCredential: credential != nil, url: request.url)
+    var isHome = true
+    var count = 0
+    while true {
+      isHome = isHome && homes.contains(request.url.origin)
+      hops.carriedCredential = isHome && credential != nil
+      hops.url = request.url
+      request.headers = isHome ? personalHeaders : []
+      if isHome, let credential { attach(credential, to: &request) }
+      try addDefaults(to: &request)
+      let carriesSecrets = isHome && (credential != nil || !personalHeaders.isEmpty)
+      var settings =
+        carriesSecrets
+        ? try self.settings(carryingSecretsTo: request.url.origin) : try plainSettings()
+      if !isHome { (settings.clientCertificate, settings.clientKey) = (nil, nil) }
+      settings.totalTimeout = options.totalTimeout
+      settings.compressed = options.compressed
+      settings.insecure = options.insecure
+      let follows = followAllMethods || request.method == "GET" || request.method == "HEAD"
+      var location: (status: Int, target: String)?
+      try send(request, settings) { (head) throws(Failure) in
+        keepCookies(of: head, from: request.url, carried: hops.carriedCredential, in: &credential)
+        if let target = head.redirect, follows, maximumRedirects > 0 {
+          location = (head.status, target)
+        } else {
+          try onHead(head, hops)
+        }
+      } onBody: { (bytes) throws(Failure) in
+        if location == nil { try onBody(bytes) }
+      }
+      guard let location else { return }
+      count += 1
+      guard count <= maximumRedirects else {
+        throw Failure(
+          .tooManyRedirects, "\(request.url.origin) redirects in circles: \(count) redirects",
+          hint: "--max-redirs N allows more")
+      }
+      let next = try request.url.resolving(location.target, from: .server)
+      try check(hop: next, from: request)
+      if request.url.origin == next.origin, Self.looksLikeSignIn(next.path) {
+        hops.signInPage = "HTTP \(location.status) to \(next.path)"
+      }
+      let stays = isHome && homes.contains(next.origin)
+      log?("* redirect to \(Redactor.maskedQuery(next.text))"
+        + (stays || credential == nil ? "" : ", asked without the credential"))
+      if location.status == 303 || (location.status <= 302 && request.method == "POST") {
+        if request.method != "HEAD" { request.method = "GET" }
+        request.body = nil
+        request.parts = []
+      }
+      request.url = next
+    }
+  }
+
+  /// Last segments of paths at which people sign in (contract section 5).
+  public static let signInNames = [
+    "login", "signin", "sign_in", "sign-in", "session", "sessions", "token", "auth", "authenticate",
+  ]
+
+  static func looksLikeSignIn(_ path: String) -> Bool {
+    let last = path.utf8.split(separator: UInt8(ascii: "/")).last.map { String($0) ?? "" } ?? ""
+    return signInNames.contains(last.asciiLowercased)
+  }
+
+  private func attach(_ credential: Credential, to request: inout WireRequest) {
+    // A header of the person's wins over a header of the recipe that is no credential (rule B2);
+    // the command has refused the others.
+    let own = Set(request.headers.map(\.name.asciiLowercased))
+    request.headers += credential.headers.filter { !own.contains($0.name.asciiLowercased) }
+    if let jar = credential.cookies,
+      let line = jar.header(
+        for: request.url.origin.description, path: request.url.path,
+        isSecure: request.url.origin.isSecure, now: clock()),
+      let header = try? WireHeader(name: "Cookie", value: line)
+    {
+      request.headers.append(header)
+    }
+  }
+
+  private func addDefaults(to request: inout WireRequest) throws(Failure) {
+    let own = Set(request.headers.map(\.name.asciiLowercased))
+    for (name, value) in [
+      ("User-Agent", "authctl/\(version)"), ("Accept", "application/json, */*;q=0.5"),
+    ] where !own.contains(name.asciiLowercased) {
+      request.headers.append(try WireHeader(name: name, value: value))
+    }
+    if request.headers.contains(where: { $0.name.asciiLowercased == "expect" }) == false {
+      request.headers.append(try WireHeader(removing: "Expect"))
+    }
+  }
+
+  private func keepCookies(
+    of head: ResponseHead, from url: WebURL, carried: Bool, in credential: inout Credential?
+  ) {
+    guard carried, credential?.cookies != nil else { return }
+    for line in head.all("Set-Cookie") {
+      let outcome = credential?.cookies?.store(
+        setCookie: line, origin: url.origin.description, requestPath: url.path, now: clock())
+      if outcome == .overflow {
+        log?("* a cookie was not kept: the session holds too many already")
+      }
+    }
+  }
+
+  private func check(hop next: WebURL, from request: WireRequest) throws(Failure) {
+    let shown = Redactor.withoutQuery(next.text)
+    if request.url.origin.isSecure, !next.origin.isSecure {
+      throw Failure(.originRefused, "refused to follow a redirect from https to \(shown)")
+    }
+    if next.origin != request.url.origin, request.body != nil || !request.parts.isEmpty {
+      throw Failure(
+        .originRefused, "refused to send the request's body to another origin: redirect to \(shown)")
+    }
+  }
+
+  // MARK: - Settings
+
+  /// The settings for a request that carries secrets: encrypted, or to this machine alone (A7).
+  private func settings(carryingSecretsTo origin: Origin) throws(Failure) -> TransferSettings {
+    var settings = try plainSettings()
+    settings.clientCertificate = network.clientCertificate
+    settings.clientKey = network.clientKey
+    guard !origin.isSecure, !(network.allowHTTP && origin == base) else { return settings }
+    guard origin.isLoopback else {
+      throw Failure(
+        .originRefused, "refused to send a credential in clear to \(origin)",
+        hint: "use https, or set network.allow_http = true in the profile")
+    }
+    settings.peerMustBeLoopback = true
+    return settings
+  }
+
+  private func plainSettings() throws(Failure) -> TransferSettings {
+    var settings = TransferSettings()
+    settings.connectTimeout = options.connectTimeout ?? network.connectTimeout
+    settings.idleTimeout = network.idleTimeout
+    settings.proxy = network.proxy
+    settings.trace = trace
+    // The first that is set is the only one; an unreadable one is no licence to use another (B13).
+    if let file = options.caFile ?? network.caFile ?? environment["CURL_CA_BUNDLE"] {
+      settings.caFile = try readable(file)
+    } else if let file = environment["SSL_CERT_FILE"] {
+      settings.caFile = try readable(file)
+    } else if let folder = environment["SSL_CERT_DIR"] {
+      settings.caFolder = try readable(folder)
+    }
+    return settings
+  }
+
+  private func readable(_ path: String) throws(Failure) -> String {
+    var status = stat()
+    guard !path.isEmpty, access(path, R_OK) == 0, stat(path, &status) == 0, status.st_size > 0 else {
+      throw Failure(
+        .tls, "the file of certificate authorities cannot be read: \(DisplayText.oneLine(path))",
+        hint: "it comes from --cacert, network.ca_file, CURL_CA_BUNDLE or SSL_CERT_FILE")
+    }
+    return path
+  }
+
+  // MARK: - The wire
+
+  private func send(
+    _ request: WireRequest, _ settings: TransferSettings,
+    onHead: (ResponseHead) throws(Failure) -> Void,
+    onBody: (UnsafeRawBufferPointer) throws(Failure) -> Void
+  ) throws(Failure) {
+    // A connection that was made without verification is not used for anything else.
+    if curl == nil || settings.insecure { curl = try CurlClient() }
+    guard let curl else { return }
+    log(request)
+    try curl.send(request, settings: settings) { (head) throws(Failure) in
+      log(head)
+      try onHead(head)
+    } onBody: { (bytes) throws(Failure) in
+      try onBody(bytes)
+    }
+    if settings.insecure { self.curl = nil }
+  }
+
+  private func log(_ request: WireRequest) {
+    guard let log else { return }
+    log("> \(request.method) \(Redactor.maskedQuery(request.url.text))")
+    for header in request.headers {
+      let isSecret = Redactor.isSensitive(header: header.name, recipe: secretHeaders)
+      if let value = header.shownValue {
+        log("> \(header.name): \(isSecret ? "***" : DisplayText.oneLine(value))")
+      }
+    }
+  }
+
+  private func log(_ head: ResponseHead) {
+    guard let log else { return }
+    log("< \(head.version) \(head.status) \(DisplayText.oneLine(head.reason, limit: 60))")
+    for field in head.fields {
+      let isSecret = Redactor.isSensitive(header: field.name, recipe: secretHeaders)
+      log("< \(DisplayText.oneLine(field.name)): \(isSecret ? "***" : DisplayText.oneLine(field.value))")
+    }
+  }
+}

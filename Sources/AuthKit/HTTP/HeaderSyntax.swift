@@ -1,0 +1,67 @@
+/// Which bytes may stand in a request's head, and which headers nobody but authctl itself may set
+/// (security rules A3, A4, B2). Everything is judged by bytes.
+public enum HeaderSyntax {
+  /// Whether `bytes` are a token: a method or a header's name. RFC 9110, section 5.6.2.
+  public static func isToken(_ bytes: some Collection<UInt8>) -> Bool {
+    !bytes.isEmpty
+      && bytes.allSatisfy { byte in
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+          UInt8(ascii: "0")...UInt8(ascii: "9"):
+          true
+        default: "!#$%&'*+-.^_`|~".utf8.contains(byte)
+        }
+      }
+  }
+
+  /// Whether the UTF-8 of `text` is a token.
+  public static func isToken(_ text: String) -> Bool { isToken(text.utf8) }
+
+  /// Whether `bytes` may be the value of a header that a recipe sets: 0x20 to 0x7E, at least one,
+  /// no space at either end.
+  public static func isRecipeValue(_ bytes: some Collection<UInt8>) -> Bool {
+    !bytes.isEmpty && isUserValue(bytes) && bytes.allSatisfy { $0 >= 0x20 && $0 < 0x7F }
+  }
+
+  /// Whether the UTF-8 of `text` may be the value of a header that a recipe sets.
+  public static func isRecipeValue(_ text: String) -> Bool { isRecipeValue(text.utf8) }
+
+  /// Whether `bytes` may be the value of a header that the user gave by `-H`: TAB and what is not
+  /// ASCII too, or nothing at all; no space or TAB at either end. RFC 9110, section 5.5.
+  public static func isUserValue(_ bytes: some Collection<UInt8>) -> Bool {
+    func isBlank(_ byte: UInt8?) -> Bool { byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t") }
+    var last: UInt8?
+    for byte in bytes {
+      guard isBlank(byte) || byte > 0x20 && byte != 0x7F else { return false }
+      last = byte
+    }
+    return !isBlank(bytes.first) && !isBlank(last)
+  }
+
+  /// Whether the UTF-8 of `text` may be the value of a header that the user gave.
+  public static func isUserValue(_ text: String) -> Bool { isUserValue(text.utf8) }
+
+  /// Whether a recipe may not set the header `name`: it would change where the request goes or
+  /// where it ends.
+  public static func isForbiddenInRecipe(_ name: String) -> Bool {
+    let name = lowercased(name)
+    return isForbiddenBesideCredential(name)
+      || ["connection", "te", "trailer", "upgrade", "expect"].contains(name)
+  }
+
+  /// Whether `-H` may not set the header `name` in a request that carries a credential.
+  public static func isForbiddenBesideCredential(_ name: String) -> Bool {
+    let name = lowercased(name)
+    return ["host", "content-length", "transfer-encoding"].contains(name)
+      || name.utf8.starts(with: "proxy-".utf8)
+  }
+
+  /// `name` with A to Z in lower case and nothing else changed: for Swift's `lowercased()` the
+  /// Kelvin sign U+212A is a `k`.
+  public static func lowercased(_ name: String) -> String {
+    String(
+      decoding: name.utf8.map { byte in
+        byte >= UInt8(ascii: "A") && byte <= UInt8(ascii: "Z") ? byte | 0x20 : byte
+      }, as: UTF8.self)
+  }
+}

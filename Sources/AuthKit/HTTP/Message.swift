@@ -1,0 +1,190 @@
+/// A request as it goes to the wire: nothing in it is a placeholder any more.
+public struct WireRequest {
+  /// The method (RFC 9110, section 9).
+  public var method: String
+  /// Where it goes.
+  public var url: WebURL
+  /// The header lines, in order.
+  public var headers: [WireHeader]
+  /// None: no body at all. Empty: a body of no bytes.
+  public var body: SharedSecret?
+  /// Parts of a multipart/form-data body (RFC 7578), in place of `body`.
+  public var parts: [WirePart] = []
+
+  /// A request without parts.
+  public init(
+    method: String, url: WebURL, headers: [WireHeader] = [], body: SharedSecret? = nil
+  ) {
+    self.method = method
+    self.url = url
+    self.headers = headers
+    self.body = body
+  }
+}
+
+/// One header line, checked (rule A4) and ready for libcurl.
+public final class WireHeader {
+  /// The name as it is sent.
+  public let name: String
+  /// `Name: value` and a closing NUL.
+  let line: Secret
+
+  /// - Throws: `usage` when name or value hold bytes that no header has.
+  public init(name: String, value: borrowing Secret) throws(Failure) {
+    guard HeaderSyntax.isToken(Array(name.utf8)) else {
+      throw Failure(.usage, "\(DisplayText.oneLine(name, limit: 60)) is not a header name")
+    }
+    guard value.withBytes({ HeaderSyntax.isUserValue($0) }) else {
+      throw Failure(.usage, "the value of the header \(name) holds a control character")
+    }
+    self.name = name
+    var builder = SecretBuilder(capacity: name.utf8.count + value.count + 3)
+    builder.append(name)
+    // libcurl takes `Name:` for "remove it"; `Name;` is its way to send an empty value.
+    builder.append(value.isEmpty ? ";" : ": ")
+    builder.append(value)
+    builder.append(0)
+    line = builder.secret()
+  }
+
+  /// Tells libcurl not to send the header `name` that it would add itself.
+  init(removing name: String) throws(Failure) {
+    self.name = name
+    line = Secret("\(name):\0")
+  }
+
+  /// The value, for `-v`; nil for a header that is not sent. The caller masks it.
+  var shownValue: String? {
+    line.withBytes { bytes in
+      let value = bytes.dropFirst(name.utf8.count + 1).dropLast()
+      if value.isEmpty { return bytes[name.utf8.count] == UInt8(ascii: ";") ? "" : nil }
+      return DisplayText.repaired(UnsafeRawBufferPointer(rebasing: value.dropFirst()))
+    }
+  }
+
+  /// A line that holds no secret.
+  public convenience init(name: String, value: String) throws(Failure) {
+    try self.init(name: name, value: Secret(value))
+  }
+}
+
+/// One part of a multipart/form-data body.
+public struct WirePart {
+  public var name: String
+  public var value: SharedSecret
+  public init(name: String, value: SharedSecret) {
+    self.name = name
+    self.value = value
+  }
+}
+
+/// Status line and headers of an answer.
+public struct ResponseHead: Sendable {
+  /// A header as it came.
+  public struct Field: Sendable {
+    public let name: String
+    public let value: String
+  }
+
+  /// `HTTP/1.1`, `HTTP/2`.
+  public private(set) var version = ""
+  /// The status code; 0 when the status line could not be read.
+  public private(set) var status = 0
+  /// The reason phrase, the server's or, where it sent none, the registered one.
+  public private(set) var reason = ""
+  public private(set) var fields: [Field] = []
+
+  init() {}
+
+  init(statusLine bytes: UnsafeRawBufferPointer) {
+    let words = DisplayText.repaired(bytes).trimmingNewline
+      .split(separator: " ", maxSplits: 2, omittingEmptySubsequences: false)
+    version = words.first.map(String.init) ?? ""
+    status = words.count > 1 ? Int(words[1]) ?? 0 : 0
+    reason = words.count > 2 ? String(words[2]) : ""
+    if reason.isEmpty { reason = Self.reasons[status] ?? "" }
+  }
+
+  mutating func add(line bytes: UnsafeRawBufferPointer) {
+    guard let colon = bytes.firstIndex(of: UInt8(ascii: ":")) else { return }
+    let isSpace = { (byte: UInt8) in byte == 0x20 || (byte >= 0x09 && byte <= 0x0D) }
+    var value = bytes[(colon + 1)...]
+    while let byte = value.first, isSpace(byte) { value = value.dropFirst() }
+    while let byte = value.last, isSpace(byte) { value = value.dropLast() }
+    fields.append(
+      Field(
+        name: DisplayText.repaired(UnsafeRawBufferPointer(rebasing: bytes[..<colon])),
+        value: DisplayText.repaired(UnsafeRawBufferPointer(rebasing: value))))
+  }
+
+  /// Every value of the header `name`, ASCII case ignored.
+  public func all(_ name: String) -> [String] {
+    let wanted = name.asciiLowercased
+    return fields.filter { $0.name.asciiLowercased == wanted }.map(\.value)
+  }
+
+  /// The first value of the header `name`.
+  public func first(_ name: String) -> String? { all(name).first }
+
+  /// The media type without parameters, in lower case (RFC 9110, section 8.3).
+  public var mediaType: String? {
+    first("Content-Type").map {
+      String(decoding: $0.utf8.prefix { $0 != UInt8(ascii: ";") && $0 != 0x20 }, as: UTF8.self)
+        .asciiLowercased
+    }
+  }
+
+  /// Whether the status is a redirect that names a place to go (RFC 9110, section 15.4).
+  public var redirect: String? {
+    [301, 302, 303, 307, 308].contains(status) ? first("Location") : nil
+  }
+
+  private static let reasons = [
+    200: "OK", 201: "Created", 202: "Accepted", 204: "No Content", 206: "Partial Content",
+    301: "Moved Permanently", 302: "Found", 303: "See Other", 304: "Not Modified",
+    307: "Temporary Redirect", 308: "Permanent Redirect", 400: "Bad Request", 401: "Unauthorized",
+    402: "Payment Required", 403: "Forbidden", 404: "Not Found", 405: "Method Not Allowed",
+    406: "Not Acceptable", 408: "Request Timeout", 409: "Conflict", 410: "Gone",
+    412: "Precondition Failed", 413: "Content Too Large", 415: "Unsupported Media Type",
+    418: "I'm a teapot", 422: "Unprocessable Content", 423: "Locked", 428: "Precondition Required",
+    429: "Too Many Requests", 500: "Internal Server Error", 501: "Not Implemented",
+    502: "Bad Gateway", 503: "Service Unavailable", 504: "Gateway Timeout",
+  ]
+}
+
+/// How one request is sent; all times in seconds.
+public struct TransferSettings {
+  /// 256 KiB (rule B6).
+  static let largestHead = 256 * 1024
+
+  public var connectTimeout: Double = 10
+  /// Without a byte.
+  public var idleTimeout: Double = 60
+  public var totalTimeout: Double?
+  /// Bytes after decoding; none: unlimited.
+  public var largestBody: Int?
+  /// Ask for and undo a Content-Encoding.
+  public var compressed = false
+  public var insecure = false
+  public var caFile: String?
+  public var caFolder: String?
+  public var clientCertificate: String?
+  public var clientKey: String?
+  /// None: as the environment says. Empty: no proxy.
+  public var proxy: String?
+  /// Rule A7: refuse any peer but this machine.
+  public var peerMustBeLoopback = false
+  /// Gets libcurl's own remarks, with `-vv`.
+  public var trace: ((String) -> Void)?
+
+  public init() {}
+}
+
+extension String {
+  /// Without line ends at its end.
+  var trimmingNewline: String {
+    var bytes = Substring(self).utf8
+    while let byte = bytes.last, byte == 0x0A || byte == 0x0D { bytes = bytes.dropLast() }
+    return String(decoding: bytes, as: UTF8.self)
+  }
+}

@@ -1,0 +1,200 @@
+internal import Glibc
+
+/// Reading and writing files of the configuration folder: the checks of security rule A3, and
+/// writes that leave the old file or the new one, never half of one.
+enum ConfigFolder {
+  /// The text of the file at `path`; nil when there is none.
+  ///
+  /// Links are followed, for people keep these files in dotfile folders; it is the target that is
+  /// judged, and its folder.
+  ///
+  /// - Throws: `Failure` of kind `usage` for what anybody else may write, `failed` for I/O errors.
+  static func read(_ path: String, label: String) throws(Failure) -> String? {
+    let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+    guard descriptor >= 0 else {
+      if errno == ENOENT || errno == ENOTDIR { return nil }
+      throw failure("cannot read \(label)", errno)
+    }
+    defer { close(descriptor) }
+    var status = stat()
+    guard fstat(descriptor, &status) == 0 else { throw failure("cannot read \(label)", errno) }
+    guard status.st_mode & S_IFMT == S_IFREG else {
+      throw Failure(.usage, "\(label) is not a regular file")
+    }
+    try check(status, label: label, path: path)
+    try checkFolder(parent(of: path))
+    if let real = realPath(path), parent(of: real) != parent(of: path) {
+      try checkFolder(parent(of: real))
+    }
+    let bytes = try contents(descriptor, label: label)
+    guard let text = String(validating: bytes, as: UTF8.self) else {
+      throw Failure(.usage, "\(label) is not UTF-8 text")
+    }
+    return text
+  }
+
+  /// Refuses a folder that anybody but this user and root may change; one that does not exist
+  /// passes.
+  static func checkFolder(_ path: String) throws(Failure) {
+    var status = stat()
+    guard stat(path, &status) == 0 else { return }
+    try check(status, label: path, path: path)
+  }
+
+  private static func check(_ status: stat, label: String, path: String) throws(Failure) {
+    guard status.st_uid == geteuid() || status.st_uid == 0 else {
+      throw Failure(
+        .usage, "\(label) belongs to user \(status.st_uid), neither to you nor to root",
+        hint: DisplayText.shellCommand(["chown", "\(geteuid())", path]))
+    }
+    guard status.st_mode & 0o022 == 0 else {
+      // A shared folder such as /tmp is not to be changed for authctl's sake.
+      let isShared = status.st_mode & S_IFMT == S_IFDIR && status.st_mode & S_ISVTX != 0
+      throw Failure(
+        .usage, "\(label) can be written by other users",
+        hint: isShared
+          ? "keep the file in a folder of your own"
+          : DisplayText.shellCommand(["chmod", "go-w", path]))
+    }
+  }
+
+  private static func contents(_ descriptor: Int32, label: String) throws(Failure) -> [UInt8] {
+    var bytes: [UInt8] = []
+    var buffer = [UInt8](repeating: 0, count: 16384)
+    while true {
+      let count = Glibc.read(descriptor, &buffer, buffer.count)
+      if count < 0, errno == EINTR { continue }
+      guard count >= 0 else { throw failure("cannot read \(label)", errno) }
+      if count == 0 { return bytes }
+      bytes += buffer[..<count]
+      guard bytes.count <= TOMLDocument.maximumSize else {
+        throw Failure(.usage, "\(label): larger than 1 MiB")
+      }
+    }
+  }
+
+  /// Puts `text` at `path`: a temporary file beside it, fsync, rename. A new file is 0600, an old
+  /// one keeps its mode; a link is followed, its target replaced.
+  ///
+  /// - Parameter replacing: false never overwrites.
+  /// - Throws: `Failure` of kind `usage` when the file is there and may not be replaced, `failed`
+  ///   for I/O errors.
+  static func write(
+    _ text: String, to path: String, label: String, replacing: Bool
+  ) throws(Failure) {
+    let target = replacing ? realPath(path) ?? path : path
+    let folder = parent(of: target)
+    try makeFolders(folder)
+    try checkFolder(folder)
+    var mode: mode_t = 0o600
+    var status = stat()
+    if replacing, stat(target, &status) == 0 { mode = status.st_mode & 0o777 }
+    let temporary = try writeTemporary(text, in: folder, mode: mode, label: label)
+    if replacing {
+      guard rename(temporary, target) == 0 else {
+        let code = errno
+        unlink(temporary)
+        throw failure("cannot write \(label)", code)
+      }
+    } else {
+      // link(2), because rename(2) would replace what another process has just made.
+      let result = link(temporary, target)
+      let code = errno
+      unlink(temporary)
+      guard result == 0 else {
+        if code == EEXIST { throw Failure(.usage, "\(label) is already there") }
+        throw failure("cannot write \(label)", code)
+      }
+    }
+    syncFolder(folder)
+  }
+
+  private static func writeTemporary(
+    _ text: String, in folder: String, mode: mode_t, label: String
+  ) throws(Failure) -> String {
+    let path = "\(folder)/.authctl-\(String(UInt64.random(in: 0 ... .max), radix: 36))"
+    let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
+    guard descriptor >= 0 else { throw failure("cannot write in \(folder)", errno) }
+    var isDone = false
+    defer {
+      close(descriptor)
+      if !isDone { unlink(path) }
+    }
+    var rest = Array(text.utf8)[...]
+    while !rest.isEmpty {
+      let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
+      if count < 0, errno == EINTR { continue }
+      guard count > 0 else { throw failure("cannot write \(label)", errno) }
+      rest = rest.dropFirst(count)
+    }
+    guard fchmod(descriptor, mode) == 0, fsync(descriptor) == 0 else {
+      throw failure("cannot write \(label)", errno)
+    }
+    isDone = true
+    return path
+  }
+
+  /// Makes the folder and those above it, 0700; those that exist stay as they are.
+  static func makeFolders(_ path: String) throws(Failure) {
+    var status = stat()
+    if stat(path, &status) == 0 { return }
+    let above = parent(of: path)
+    if above != path { try makeFolders(above) }
+    guard mkdir(path, 0o700) == 0 || errno == EEXIST else {
+      throw failure("cannot make the folder \(path)", errno)
+    }
+  }
+
+  /// Removes the file at `path`.
+  ///
+  /// - Returns: whether it was there.
+  static func remove(_ path: String, label: String) throws(Failure) -> Bool {
+    guard unlink(path) == 0 else {
+      if errno == ENOENT { return false }
+      throw failure("cannot remove \(label)", errno)
+    }
+    syncFolder(parent(of: path))
+    return true
+  }
+
+  /// The names in a folder; none when there is no folder.
+  static func list(_ path: String) throws(Failure) -> [String] {
+    guard let folder = opendir(path) else {
+      if errno == ENOENT { return [] }
+      throw failure("cannot read \(path)", errno)
+    }
+    defer { closedir(folder) }
+    var names: [String] = []
+    while let entry = readdir(folder) {
+      let name = withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
+        String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+      }
+      names.append(name)
+    }
+    return names
+  }
+
+  static func realPath(_ path: String) -> String? {
+    guard let resolved = realpath(path, nil) else { return nil }
+    defer { free(resolved) }
+    return String(cString: resolved)
+  }
+
+  static func parent(of path: String) -> String {
+    guard let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")) else { return "." }
+    let parent = String(decoding: path.utf8[..<slash], as: UTF8.self)
+    return parent.isEmpty ? "/" : parent
+  }
+
+  private static func syncFolder(_ path: String) {
+    let descriptor = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+    guard descriptor >= 0 else { return }
+    fsync(descriptor)
+    close(descriptor)
+  }
+
+  private static func failure(_ message: String, _ code: Int32) -> Failure {
+    let reason = strerror(code).map { String(cString: $0) } ?? "error \(code)"
+    return Failure(.failed, "\(message): \(reason)")
+  }
+}

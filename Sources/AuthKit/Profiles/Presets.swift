@@ -1,0 +1,27 @@
+/// The recipes that authctl knows: `Presets/*.toml`, embedded in the binary.
+public enum Presets {
+  private static let defaultsName = "defaults"
+
+  /// The names, in alphabetical order.
+  public static var names: [String] {
+    EmbeddedPresets.texts.map(\.name).filter { $0 != defaultsName }.sorted()
+  }
+
+  /// The text of the preset called `name`, comments and all; nil when there is none.
+  public static func text(_ name: String) -> String? {
+    guard name != defaultsName else { return nil }
+    return EmbeddedPresets.texts.first { $0.name.utf8.elementsEqual(name.utf8) }?.text
+  }
+
+  /// What the preset is, in one line: its first comment.
+  public static func summary(_ name: String) -> String {
+    guard let text = text(name), text.utf8.starts(with: "# ".utf8) else { return "" }
+    let line = text.utf8.dropFirst(2).prefix { $0 != 0x0A }
+    return String(decoding: line, as: UTF8.self)
+  }
+
+  /// What holds where neither preset nor profile says otherwise.
+  static var defaults: String {
+    EmbeddedPresets.texts.first { $0.name == defaultsName }?.text ?? ""
+  }
+}

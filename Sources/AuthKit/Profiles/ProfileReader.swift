@@ -1,0 +1,83 @@
+/// Makes a `Profile` of TOML text (contract, section 5).
+public enum ProfileReader {
+  /// Reads the text of a profile. Keys in force are the file's own, then the preset's, then the
+  /// built-in ones; a value replaces the one below it whole, also where it is a list or a table.
+  ///
+  /// - Parameters:
+  ///   - name: the profile's name, or the real path of one that is read in place.
+  ///   - file: the file it came from: relative file names start at its folder.
+  ///   - label: what messages call the file; `file` itself when not given.
+  /// - Throws: `Failure` of kind `usage` that names file, line and key.
+  public static func read(
+    text: String, name: String, file: String?, label: String? = nil
+  ) throws(Failure) -> Profile {
+    let document = try TOMLDocument(text, label: label ?? file ?? name)
+    var own = ProfileValues()
+    try own.add(document, source: .file)
+    let preset = try own.text("preset")
+    var values = ProfileValues()
+    try values.add(
+      try TOMLDocument(Presets.defaults, label: "built-in defaults"), source: .builtIn)
+    if let preset {
+      guard let text = Presets.text(preset) else {
+        let shown = DisplayText.oneLine(preset, limit: 60)
+        throw own.failure(
+          "preset", nil, "unknown preset \(shown)",
+          hint: nearest(preset, in: Presets.names).map { "did you mean \($0)?" }
+            ?? "authctl profile presets")
+      }
+      let layer = try TOMLDocument(text, label: "preset \(preset)")
+      for member in layer.root where ["url", "preset", "account"].contains(member.key) {
+        throw Failure(.usage, "\(layer.place(of: [member.key])): \(member.key): not in a preset")
+      }
+      try values.add(layer, source: .preset(preset))
+    }
+    try values.add(document, source: .file)
+    setImpliedValues(&values)
+    guard let url = try values.text("url") else {
+      throw Failure(
+        .usage, "\(document.label): has no url", hint: "url = \"https://api.example.com\"")
+    }
+    if let problem = URLText.problemOfBase(url) { throw values.failure("url", nil, problem) }
+    var reader = RecipeReader(values, folder: folder(of: file))
+    return Profile(
+      name: name, file: file, url: url, preset: preset, account: try account(values),
+      recipe: try reader.read(), values: values.effective)
+  }
+
+  /// What a call means where it does not say so, for `profile show`.
+  private static func setImpliedValues(_ values: inout ProfileValues) {
+    for table in ProfileSchema.callTables where values.has("\(table).path") {
+      values.setDefault("\(table).method", .string(RecipeReader.method(of: table)))
+      values.setDefault(
+        "\(table).authorization", .string(RecipeReader.authorization(of: table).rawValue))
+      let encoding = values.has("\(table).body") ? Call.Encoding.json : .none
+      // A body may also come of --field alone, and then it is JSON.
+      let takesFields = table == "login" || table == "register"
+      values.setDefault(
+        "\(table).encoding", .string((takesFields ? .json : encoding).rawValue))
+      values.setDefault("\(table).secrets_in_url", .bool(false))
+    }
+  }
+
+  /// Security rule B18.
+  private static func account(_ values: ProfileValues) throws(Failure) -> String? {
+    guard let account = try values.text("account") else { return nil }
+    guard account.utf8.count <= 256 else {
+      throw values.failure("account", nil, "must be at most 256 bytes")
+    }
+    let isControl = { (scalar: Unicode.Scalar) in
+      scalar.value < 0x20 || (0x7F...0x9F).contains(scalar.value)
+    }
+    guard !account.unicodeScalars.contains(where: isControl) else {
+      throw values.failure("account", nil, "must have no control characters")
+    }
+    return account
+  }
+
+  private static func folder(of file: String?) -> String {
+    guard let file, let slash = file.utf8.lastIndex(of: UInt8(ascii: "/")) else { return "." }
+    let folder = String(decoding: file.utf8[..<slash], as: UTF8.self)
+    return folder.isEmpty ? "/" : folder
+  }
+}

@@ -1,0 +1,229 @@
+/// The keys that a profile, a preset and `config.toml` may hold (contract, section 5).
+enum ProfileSchema {
+  /// What a value must look like. Finer rules are in `ProfileValues` and `RecipeReader`.
+  enum Kind: Equatable {
+    case text
+    case choice([String])
+    case flag
+    case number
+    case texts
+    case numbers
+    /// Names and texts.
+    case textTable
+    /// Names and values of any kind.
+    case table
+
+    /// For messages: what must be there.
+    var described: String {
+      switch self {
+      case .text: "text"
+      case .choice(let words): "one of " + words.joined(separator: ", ")
+      case .flag: "true or false"
+      case .number: "a number"
+      case .texts: "a list of texts"
+      case .numbers: "a list of numbers"
+      case .textTable: "a table of texts"
+      case .table: "a table"
+      }
+    }
+  }
+
+  /// A key by its dotted name.
+  struct Key {
+    let name: String
+    let kind: Kind
+  }
+
+  static let callTables = ["login", "register", "refresh", "logout", "whoami"]
+  static let tables = callTables + ["session", "request", "oauth", "network"]
+
+  /// All keys of a profile in the order of the contract.
+  static let keys: [Key] =
+    [
+      Key(name: "url", kind: .text), Key(name: "preset", kind: .text),
+      Key(name: "account", kind: .text), Key(name: "public", kind: .texts),
+    ]
+    + callTables.flatMap { table in callKeys.map { Key(name: "\(table).\($0.name)", kind: $0.kind) }
+    }
+    + [
+      Key(name: "session.access_token", kind: .texts),
+      Key(name: "session.refresh_token", kind: .texts),
+      Key(name: "session.expires_in", kind: .texts),
+      Key(name: "session.expires_at", kind: .texts),
+      Key(name: "session.account", kind: .texts),
+      Key(name: "session.message", kind: .texts),
+      Key(name: "session.success", kind: .text),
+      Key(name: "session.refused", kind: .numbers),
+      Key(name: "session.expired", kind: .numbers),
+      Key(name: "session.keep", kind: .textTable),
+      Key(name: "session.renew_on_every_response", kind: .flag),
+      Key(name: "session.keep_password", kind: .flag),
+      Key(name: "request.headers", kind: .textTable),
+      Key(name: "request.cookies", kind: .flag),
+      Key(name: "oauth.issuer", kind: .text),
+    ] + oauthEndpoints.map { Key(name: "oauth.\($0)", kind: .text) }
+    + [
+      Key(
+        name: "oauth.grant",
+        kind: .choice([
+          "authorization-code", "device-code", "client-credentials", "password", "refresh-token",
+          "jwt-bearer", "token-exchange",
+        ])),
+      Key(name: "oauth.client_id", kind: .text),
+      Key(
+        name: "oauth.client_auth",
+        kind: .choice(["none", "client_secret_basic", "client_secret_post", "private_key_jwt"])),
+      Key(name: "oauth.scope", kind: .text), Key(name: "oauth.redirect_path", kind: .text),
+      Key(name: "oauth.parameters", kind: .textTable),
+      Key(name: "network.allow_origins", kind: .texts),
+      Key(name: "network.sign_in_origins", kind: .texts),
+      Key(name: "network.allow_http", kind: .flag), Key(name: "network.ca_file", kind: .text),
+      Key(name: "network.client_cert", kind: .text), Key(name: "network.client_key", kind: .text),
+      Key(name: "network.proxy", kind: .text),
+      Key(name: "network.connect_timeout", kind: .number),
+      Key(name: "network.idle_timeout", kind: .number),
+    ]
+
+  private static let callKeys: [Key] = [
+    Key(name: "method", kind: .text), Key(name: "path", kind: .text),
+    Key(name: "authorization", kind: .choice(Call.Authorization.allCases.map(\.rawValue))),
+    Key(name: "encoding", kind: .choice(Call.Encoding.allCases.map(\.rawValue))),
+    Key(name: "query", kind: .textTable), Key(name: "headers", kind: .textTable),
+    Key(name: "body", kind: .table), Key(name: "secrets_in_url", kind: .flag),
+  ]
+
+  /// RFC 8414, section 2; RFC 8628, section 4; RFC 9126, section 5; OpenID Connect Discovery 1.0.
+  static let oauthEndpoints = [
+    "authorization_endpoint", "token_endpoint", "jwks_uri", "registration_endpoint",
+    "revocation_endpoint", "introspection_endpoint", "device_authorization_endpoint",
+    "pushed_authorization_request_endpoint", "userinfo_endpoint", "end_session_endpoint",
+  ]
+
+  /// The keys of `config.toml`.
+  static let configKeys: [Key] = [
+    Key(name: "default_profile", kind: .text), Key(name: "store", kind: .text),
+    Key(name: "store_timeout", kind: .number), Key(name: "lock_timeout", kind: .number),
+  ]
+
+  /// The key called `name`.
+  ///
+  /// - Throws: `Failure` of kind `usage` that names the nearest known key.
+  static func key(_ name: String, in keys: [Key] = keys) throws(Failure) -> Key {
+    if let key = keys.first(where: { $0.name == name }) { return key }
+    throw Failure(
+      .usage, "unknown key \(DisplayText.oneLine(name, limit: 80))",
+      hint: suggestion(for: name, in: keys.map(\.name))
+        ?? suggestionElsewhere(for: name, in: keys))
+  }
+
+  /// The entries of `document`, flattened to known keys.
+  ///
+  /// - Throws: `Failure` of kind `usage` for the first unknown key, with file, line and nearest.
+  static func entries(
+    of document: TOMLDocument, keys: [Key] = keys, tables: [String] = tables
+  ) throws(Failure) -> [(key: Key, value: JSONValue)] {
+    var found: [(key: Key, value: JSONValue)] = []
+    for member in document.root {
+      guard tables.contains(member.key) else {
+        let known = keys.filter { !$0.name.utf8.contains(UInt8(ascii: ".")) }
+        guard let key = known.first(where: { $0.name == member.key }) else {
+          let near =
+            suggestion(for: member.key, in: known.map(\.name) + tables)
+            ?? suggestionElsewhere(for: member.key, in: keys)
+          throw unknown([member.key], in: document, hint: near)
+        }
+        found.append((key, member.value))
+        continue
+      }
+      guard case .object(let inner) = member.value else {
+        throw Failure(
+          .usage, "\(document.place(of: [member.key])): \(member.key): must be a table",
+          hint: "[\(member.key)] on a line of its own, its keys below")
+      }
+      let prefix = member.key + "."
+      let known = keys.filter { $0.name.utf8.starts(with: prefix.utf8) }
+      for entry in inner {
+        guard let key = known.first(where: { $0.name == prefix + entry.key }) else {
+          let names = known.map { String($0.name.dropFirst(prefix.count)) }
+          let near =
+            suggestion(for: entry.key, in: names) ?? suggestionElsewhere(for: entry.key, in: keys)
+          throw unknown([member.key, entry.key], in: document, hint: near)
+        }
+        found.append((key, entry.value))
+      }
+    }
+    return found
+  }
+
+  /// Reads the value of `--set KEY=VALUE`: text as it stands, one text where a list is due is a
+  /// list of one, tables and lists as JSON or TOML.
+  ///
+  /// - Throws: `Failure` of kind `usage`.
+  static func value(of key: Key, from text: String) throws(Failure) -> JSONValue {
+    let trimmed = trim(text)
+    let first = trimmed.utf8.first
+    switch key.kind {
+    case .text, .choice: return .string(text)
+    case .flag where trimmed == "true": return .bool(true)
+    case .flag where trimmed == "false": return .bool(false)
+    case .number:
+      if case .number(let number)? = structured(trimmed) { return .number(number) }
+    case .texts:
+      if first == UInt8(ascii: "[") {
+        if case .array(let values)? = structured(trimmed) { return .array(values) }
+      } else {
+        return .array([.string(text)])
+      }
+    case .numbers:
+      switch structured(trimmed) {
+      case .array(let values): return .array(values)
+      case .number(let number): return .array([.number(number)])
+      default: break
+      }
+    case .textTable, .table:
+      if case .object(let members)? = structured(trimmed) { return .object(members) }
+    case .flag: break
+    }
+    throw Failure(
+      .usage, "\(key.name): must be \(key.kind.described)",
+      hint: key.kind == .table || key.kind == .textTable
+        ? "--set '\(key.name)={\"name\":\"value\"}'" : nil)
+  }
+
+  // MARK: - Parts
+
+  private static func structured(_ text: String) -> JSONValue? {
+    // JSON first: `{"a":1}` is no TOML, while `{ a = 1 }` is no JSON.
+    if let value = try? JSONValue.parse(text) { return value }
+    guard !text.utf8.contains(0x0A) else { return nil }
+    return (try? TOMLDocument("value = \(text)", label: "value"))?.value(at: ["value"])
+  }
+
+  private static func trim(_ text: String) -> String {
+    let isSpace = { (byte: UInt8) in byte == 0x20 || (0x09...0x0D).contains(byte) }
+    let bytes = text.utf8.drop(while: isSpace).reversed().drop(while: isSpace).reversed()
+    return String(decoding: Array(bytes), as: UTF8.self)
+  }
+
+  private static func unknown(
+    _ path: [String], in document: TOMLDocument, hint: String?
+  ) -> Failure {
+    let name = DisplayText.oneLine(TOMLWriter.key(path), limit: 80)
+    return Failure(.usage, "\(document.place(of: path)): unknown key \(name)", hint: hint)
+  }
+
+  private static func suggestion(for name: String, in names: [String]) -> String? {
+    nearest(name, in: names).map { "did you mean \($0)?" }
+  }
+
+  /// A key that stands in the wrong table.
+  private static func suggestionElsewhere(for name: String, in keys: [Key]) -> String? {
+    let last = String(
+      decoding: name.utf8.split(separator: UInt8(ascii: ".")).last ?? [], as: UTF8.self)
+    let homes = keys.map(\.name).filter { $0.utf8.elementsEqual(("login." + last).utf8) }
+    let others = keys.map(\.name).filter {
+      $0.utf8.reversed().starts(with: ("." + last).utf8.reversed())
+    }
+    return (homes.first ?? others.first).map { "did you mean \($0)?" }
+  }
+}

@@ -1,0 +1,239 @@
+/// The configuration folder: `config.toml` and the profiles beside it (contract, section 5).
+public struct ProfileStore: Sendable {
+  /// `$XDG_CONFIG_HOME/authctl`, or what `AUTHCTL_CONFIG_DIR` says.
+  public let configDirectory: String
+  private let home: String?
+
+  /// - Parameter home: the home folder, shown as `~` in messages.
+  public init(configDirectory: String, home: String? = nil) {
+    self.configDirectory = configDirectory
+    self.home = home
+  }
+
+  private var folder: String { configDirectory + "/profiles" }
+  private var configPath: String { configDirectory + "/config.toml" }
+
+  /// The file of the profile called `name`.
+  public func path(of name: String) -> String { "\(folder)/\(name).toml" }
+
+  /// `path` as messages show it, with `~` for the home folder.
+  public func shown(_ path: String) -> String {
+    guard let home, !home.isEmpty, path.utf8.starts(with: (home + "/").utf8) else { return path }
+    return "~" + String(decoding: path.utf8.dropFirst(home.utf8.count), as: UTF8.self)
+  }
+
+  // MARK: - Profiles
+
+  /// The names of all profiles, in the order of their bytes. Files of other names are no profiles.
+  ///
+  /// - Throws: `Failure` of kind `usage` for folders that others may write, `failed` for I/O errors.
+  public func names() throws(Failure) -> [String] {
+    try checkFolders()
+    return try ConfigFolder.list(folder)
+      .filter { $0.utf8.reversed().starts(with: ".toml".utf8.reversed()) }
+      .map { String(decoding: $0.utf8.dropLast(5), as: UTF8.self) }
+      .filter(Self.isName)
+      .sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
+  }
+
+  /// The profile called `name`.
+  ///
+  /// - Throws: `Failure` of kind `usage` when there is none, naming the nearest, or when its file
+  ///   is wrong or others may write it.
+  public func load(_ name: String) throws(Failure) -> Profile {
+    try ProfileReader.read(
+      text: try text(of: name), name: name, file: path(of: name), label: shown(path(of: name)))
+  }
+
+  /// The profile in the file at `path`, read in place; it is named by its real path.
+  ///
+  /// - Throws: `Failure` of kind `usage`.
+  public static func load(file path: String) throws(Failure) -> Profile {
+    let shown = DisplayText.oneLine(path, limit: 200)
+    guard !path.utf8.contains(0), let real = ConfigFolder.realPath(path),
+      let text = try ConfigFolder.read(real, label: shown)
+    else { throw Failure(.usage, "no such file: \(shown)") }
+    return try ProfileReader.read(text: text, name: real, file: real, label: shown)
+  }
+
+  /// The text of a profile's file.
+  public func text(of name: String) throws(Failure) -> String {
+    try Self.check(name: name)
+    try checkFolders()
+    let path = path(of: name)
+    if let text = try ConfigFolder.read(path, label: shown(path)) { return text }
+    throw Failure(
+      .usage, try unknown(name), hint: "authctl profile list")
+  }
+
+  private func unknown(_ name: String) throws(Failure) -> String {
+    let near = nearest(name, in: try names())
+    return "no profile called \(name)" + (near.map { "; did you mean \($0)?" } ?? "")
+  }
+
+  /// Makes a profile of `text`, which must be one. Never overwrites: 0600 in folders of 0700.
+  ///
+  /// - Throws: `Failure` of kind `usage` when the text is wrong or the name is taken.
+  @discardableResult
+  public func create(_ name: String, text: String) throws(Failure) -> Profile {
+    try Self.check(name: name)
+    try checkFolders()
+    let path = path(of: name)
+    let profile = try ProfileReader.read(text: text, name: name, file: path, label: shown(path))
+    try ConfigFolder.write(text, to: path, label: shown(path), replacing: false)
+    return profile
+  }
+
+  /// Makes a profile of keys and values, in the order given.
+  ///
+  /// - Throws: `Failure` of kind `usage`.
+  @discardableResult
+  public func create(
+    _ name: String, settings: [(key: String, value: JSONValue)]
+  ) throws(Failure) -> Profile {
+    var text = ""
+    for setting in settings {
+      let key = try ProfileSchema.key(setting.key)
+      text = try TOMLEdit.setting(
+        setting.value, at: Self.path(of: key), in: try TOMLDocument(text, label: name))
+    }
+    return try create(name, text: text)
+  }
+
+  /// Reads the right side of `--set KEY=VALUE` as the key's type asks.
+  ///
+  /// - Throws: `Failure` of kind `usage` for an unknown key, naming the nearest, or a wrong value.
+  public static func value(of key: String, from text: String) throws(Failure) -> JSONValue {
+    try ProfileSchema.value(of: try ProfileSchema.key(key), from: text)
+  }
+
+  /// Sets one key of a profile's file; comments and order stay. The result is checked before it
+  /// takes the place of the old file.
+  ///
+  /// - Throws: `Failure` of kind `usage` for an unknown key or a value that cannot stand there.
+  public func set(_ name: String, _ key: String, _ value: JSONValue) throws(Failure) {
+    let key = try ProfileSchema.key(key)
+    let document = try document(name)
+    try replace(name, try TOMLEdit.setting(value, at: Self.path(of: key), in: document))
+  }
+
+  /// Takes one key out of a profile's file, so that the preset's or built-in value holds again.
+  ///
+  /// - Returns: whether it was there.
+  /// - Throws: `Failure` of kind `usage` for an unknown key or where the rest is no profile.
+  @discardableResult
+  public func unset(_ name: String, _ key: String) throws(Failure) -> Bool {
+    let key = try ProfileSchema.key(key)
+    let document = try document(name)
+    guard document.value(at: Self.path(of: key)) != nil else { return false }
+    try replace(name, try TOMLEdit.removing(at: Self.path(of: key), in: document))
+    return true
+  }
+
+  /// Removes the profile's file, and `default_profile` where it names it.
+  ///
+  /// - Throws: `Failure` of kind `usage` when there is none.
+  public func remove(_ name: String) throws(Failure) {
+    try Self.check(name: name)
+    try checkFolders()
+    let path = path(of: name)
+    guard try ConfigFolder.remove(path, label: shown(path)) else {
+      throw Failure(.usage, try unknown(name), hint: "authctl profile list")
+    }
+    if try config().defaultProfile == name { try setDefault(nil) }
+  }
+
+  private func document(_ name: String) throws(Failure) -> TOMLDocument {
+    try TOMLDocument(try text(of: name), label: shown(path(of: name)))
+  }
+
+  private func replace(_ name: String, _ text: String) throws(Failure) {
+    let path = path(of: name)
+    _ = try ProfileReader.read(text: text, name: name, file: path, label: shown(path))
+    try ConfigFolder.write(text, to: path, label: shown(path), replacing: true)
+  }
+
+  private static func path(of key: ProfileSchema.Key) -> [String] {
+    key.name.utf8.split(separator: UInt8(ascii: ".")).map { String(decoding: $0, as: UTF8.self) }
+  }
+
+  private func checkFolders() throws(Failure) {
+    try ConfigFolder.checkFolder(configDirectory)
+    try ConfigFolder.checkFolder(folder)
+  }
+}
+
+// MARK: - config.toml
+
+/// What `config.toml` says.
+public struct Config: Sendable, Equatable {
+  /// The profile that is used when nothing else chooses one.
+  public var defaultProfile: String?
+  /// The name of the store.
+  public var store: String?
+  /// Seconds that a store operation may take.
+  public var storeTimeout: Double?
+  /// Seconds to wait for another process's refresh.
+  public var lockTimeout: Double?
+
+  public init() {}
+}
+
+extension ProfileStore {
+  /// Reads `config.toml`; without it, everything is open.
+  ///
+  /// - Throws: `Failure` of kind `usage` that names file, line and key.
+  public func config() throws(Failure) -> Config {
+    try checkFolders()
+    var config = Config()
+    let document = try configDocument()
+    for (key, value) in try ProfileSchema.entries(
+      of: document, keys: ProfileSchema.configKeys, tables: [])
+    {
+      let place = "\(document.place(of: [key.name])): \(key.name)"
+      switch (key.name, value) {
+      case ("default_profile", .string(let text)):
+        guard Self.isName(text) || text.utf8.first == UInt8(ascii: "/") else {
+          throw Failure(
+            .usage, "\(place): neither a profile's name nor the whole path of a file")
+        }
+        config.defaultProfile = text
+      case ("store", .string(let text)): config.store = text
+      case ("store_timeout", .number), ("lock_timeout", .number):
+        guard let seconds = value.double, seconds > 0, seconds <= 86400 else {
+          throw Failure(.usage, "\(place): must be more than 0 and at most 86400 seconds")
+        }
+        if key.name == "store_timeout" {
+          config.storeTimeout = seconds
+        } else {
+          config.lockTimeout = seconds
+        }
+      default: throw Failure(.usage, "\(place): must be \(key.kind.described)")
+      }
+    }
+    return config
+  }
+
+  /// Sets `default_profile`; nil takes it out.
+  ///
+  /// - Throws: `Failure` of kind `usage` when there is no such profile.
+  public func setDefault(_ name: String?) throws(Failure) {
+    let document = try configDocument()
+    guard let name else {
+      guard document.value(at: ["default_profile"]) != nil else { return }
+      try writeConfig(try TOMLEdit.removing(at: ["default_profile"], in: document))
+      return
+    }
+    _ = try text(of: name)
+    try writeConfig(try TOMLEdit.setting(.string(name), at: ["default_profile"], in: document))
+  }
+
+  private func configDocument() throws(Failure) -> TOMLDocument {
+    let label = shown(configPath)
+    return try TOMLDocument(try ConfigFolder.read(configPath, label: label) ?? "", label: label)
+  }
+
+  private func writeConfig(_ text: String) throws(Failure) {
+    try ConfigFolder.write(text, to: configPath, label: shown(configPath), replacing: true)
+  }
+}

@@ -1,0 +1,225 @@
+/// The values in force of all layers, each with where it stands, read as the type that is due.
+///
+/// Every failure names file, line and key.
+struct ProfileValues {
+  private struct Item {
+    var value: JSONValue
+    var source: EffectiveValue.Source
+    var document: TOMLDocument?
+  }
+
+  private var items: [String: Item] = [:]
+
+  /// Lays the entries of `document` over those there are, key by key.
+  mutating func add(_ document: TOMLDocument, source: EffectiveValue.Source) throws(Failure) {
+    for entry in try ProfileSchema.entries(of: document) {
+      items[entry.key.name] = Item(value: entry.value, source: source, document: document)
+    }
+  }
+
+  /// Sets a built-in value where no layer has one.
+  mutating func setDefault(_ key: String, _ value: JSONValue) {
+    if items[key] == nil { items[key] = Item(value: value, source: .builtIn, document: nil) }
+  }
+
+  /// Every value in the order of the contract.
+  var effective: [EffectiveValue] {
+    ProfileSchema.keys.compactMap { key in
+      items[key.name].map { EffectiveValue(key: key.name, value: $0.value, source: $0.source) }
+    }
+  }
+
+  func has(_ key: String) -> Bool { items[key] != nil }
+
+  /// The first key of a table that is there.
+  func firstKey(of table: String) -> String? {
+    ProfileSchema.keys.map(\.name).first {
+      $0.utf8.starts(with: (table + ".").utf8) && items[$0] != nil
+    }
+  }
+
+  /// What is wrong with `key`, or with `member` of its table.
+  func failure(
+    _ key: String, _ member: String? = nil, _ message: String, hint: String? = nil
+  ) -> Failure {
+    var path = key.utf8.split(separator: UInt8(ascii: ".")).map {
+      String(decoding: $0, as: UTF8.self)
+    }
+    if let member { path.append(member) }
+    let name = DisplayText.oneLine(TOMLWriter.key(path), limit: 120)
+    let place = items[key]?.document.map { $0.place(of: path) + ": " } ?? ""
+    return Failure(.usage, "\(place)\(name): \(message)", hint: hint)
+  }
+
+  /// Adds the place to a failure that a reader of parts threw.
+  func failure(_ key: String, _ member: String? = nil, _ cause: Failure) -> Failure {
+    failure(key, member, cause.message, hint: cause.hint)
+  }
+
+  // MARK: - Typed reading
+
+  func text(_ key: String) throws(Failure) -> String? {
+    guard let value = items[key]?.value else { return nil }
+    guard case .string(let text) = value else { throw failure(key, nil, "must be text") }
+    guard !text.isEmpty else { throw failure(key, nil, "must not be empty") }
+    return text
+  }
+
+  func flag(_ key: String) throws(Failure) -> Bool? {
+    guard let value = items[key]?.value else { return nil }
+    guard case .bool(let flag) = value else { throw failure(key, nil, "must be true or false") }
+    return flag
+  }
+
+  /// Seconds: more than nothing, at most a day.
+  func seconds(_ key: String) throws(Failure) -> Double? {
+    guard let value = items[key]?.value else { return nil }
+    guard case .number(let text) = value, let seconds = Double(text), seconds.isFinite else {
+      throw failure(key, nil, "must be a number of seconds")
+    }
+    guard seconds > 0, seconds <= 86400 else {
+      throw failure(key, nil, "must be more than 0 and at most 86400 seconds")
+    }
+    return seconds
+  }
+
+  func choice<Word: RawRepresentable & CaseIterable>(
+    _ key: String, of type: Word.Type
+  ) throws(Failure) -> Word? where Word.RawValue == String {
+    guard let text = try word(key, of: type.allCases.map(\.rawValue)) else { return nil }
+    return Word(rawValue: text)
+  }
+
+  func word(_ key: String, of words: [String]) throws(Failure) -> String? {
+    guard let text = try text(key) else { return nil }
+    guard words.contains(where: { $0.utf8.elementsEqual(text.utf8) }) else {
+      throw failure(
+        key, nil, "must be one of " + words.joined(separator: ", "),
+        hint: nearest(text, in: words).map { "did you mean \($0)?" })
+    }
+    return text
+  }
+
+  /// A list of texts; one text is a list of one.
+  func texts(_ key: String) throws(Failure) -> [String]? {
+    guard let value = items[key]?.value else { return nil }
+    var texts: [String] = []
+    switch value {
+    case .string(let text): texts = [text]
+    case .array(let values):
+      for value in values {
+        guard case .string(let text) = value else {
+          throw failure(key, nil, "must be a list of texts")
+        }
+        texts.append(text)
+      }
+    default: throw failure(key, nil, "must be a list of texts")
+    }
+    guard texts.allSatisfy({ !$0.isEmpty }) else {
+      throw failure(key, nil, "must not hold an empty text")
+    }
+    return texts
+  }
+
+  /// HTTP statuses: 400 to 499 without those that say nothing of credentials (security rule C3).
+  func statuses(_ key: String) throws(Failure) -> [Int]? {
+    guard let value = items[key]?.value else { return nil }
+    guard case .array(let values) = value else {
+      throw failure(key, nil, "must be a list of numbers")
+    }
+    var statuses: [Int] = []
+    for value in values {
+      guard case .number(let text) = value, let status = Int(text) else {
+        throw failure(key, nil, "must be a list of whole numbers")
+      }
+      guard (400...499).contains(status), ![407, 408, 429].contains(status) else {
+        throw failure(key, nil, "\(status) cannot stand here: 400 to 499 without 407, 408, 429")
+      }
+      statuses.append(status)
+    }
+    return statuses
+  }
+
+  func members(_ key: String) throws(Failure) -> [TOMLMember]? {
+    guard let value = items[key]?.value else { return nil }
+    guard case .object(let members) = value else { throw failure(key, nil, "must be a table") }
+    return members
+  }
+
+  /// A table of texts. Numbers and flags are taken as the text they are written with.
+  func textMembers(_ key: String) throws(Failure) -> [(name: String, text: String)]? {
+    guard let members = try members(key) else { return nil }
+    var texts: [(name: String, text: String)] = []
+    for member in members {
+      switch member.value {
+      case .string(let text): texts.append((member.key, text))
+      case .number(let text): texts.append((member.key, text))
+      case .bool(let flag): texts.append((member.key, flag ? "true" : "false"))
+      default: throw failure(key, member.key, "must be text")
+      }
+    }
+    return texts
+  }
+
+  // MARK: - Places
+
+  func places(_ key: String) throws(Failure) -> [Place]? {
+    guard let texts = try texts(key) else { return nil }
+    var places: [Place] = []
+    for text in texts { places.append(try place(text, key: key)) }
+    return places
+  }
+
+  func timePlaces(_ key: String) throws(Failure) -> [TimePlace]? {
+    guard let texts = try texts(key) else { return nil }
+    var places: [TimePlace] = []
+    for text in texts {
+      if text.utf8.starts(with: "ms:".utf8) {
+        let place = try place(String(decoding: text.utf8.dropFirst(3), as: UTF8.self), key: key)
+        places.append(TimePlace(form: .milliseconds, place: place))
+      } else if text.utf8.starts(with: "jwt:".utf8) {
+        let place = try place(String(decoding: text.utf8.dropFirst(4), as: UTF8.self), key: key)
+        guard case .pointer = place else {
+          throw failure(key, nil, "jwt: wants a JSON Pointer: jwt:/exp")
+        }
+        places.append(TimePlace(form: .tokenPayload, place: place))
+      } else {
+        places.append(TimePlace(form: .plain, place: try place(text, key: key)))
+      }
+    }
+    return places
+  }
+
+  func place(_ text: String, key: String, member: String? = nil) throws(Failure) -> Place {
+    if let place = Place(text) { return place }
+    var hint = "a JSON Pointer (/token), header:NAME, cookie:NAME or body"
+    if text.utf8.starts(with: "ms:".utf8) || text.utf8.starts(with: "jwt:".utf8) {
+      hint = "ms: and jwt: have a meaning in expires_in and expires_at alone"
+    }
+    let shown = DisplayText.oneLine(text, limit: 60)
+    throw failure(key, member, "\"\(shown)\" is no place in an answer", hint: hint)
+  }
+}
+
+extension Place {
+  /// Reads `/pointer` (RFC 6901), `header:NAME`, `cookie:NAME` or `body`; nil for anything else.
+  public init?(_ text: String) {
+    let bytes = Array(text.utf8)
+    if bytes.first == UInt8(ascii: "/") {
+      guard JSONValue.isPointer(text) else { return nil }
+      self = .pointer(text)
+    } else if bytes.starts(with: "header:".utf8) {
+      let name = String(decoding: bytes.dropFirst(7), as: UTF8.self)
+      guard HeaderSyntax.isToken(name) else { return nil }
+      self = .header(name)
+    } else if bytes.starts(with: "cookie:".utf8) {
+      let name = String(decoding: bytes.dropFirst(7), as: UTF8.self)
+      guard HeaderSyntax.isToken(name) else { return nil }
+      self = .cookie(name)
+    } else if bytes.elementsEqual("body".utf8) {
+      self = .body
+    } else {
+      return nil
+    }
+  }
+}

@@ -1,0 +1,211 @@
+/// One request of a recipe: `[login]`, `[register]`, `[refresh]`, `[logout]` or `[whoami]`.
+public struct Call: Sendable {
+  /// What the Authorization header of the call is made of.
+  public enum Authorization: String, Sendable, CaseIterable {
+    case none
+    /// `user:password` by RFC 7617.
+    case basic
+    /// The application's key, by RFC 7617.
+    case app
+    /// As a protected request carries it: the headers of `[request]`.
+    case access
+    /// `Bearer` and the refresh token.
+    case refresh
+  }
+
+  /// How the body is written.
+  public enum Encoding: String, Sendable, CaseIterable {
+    case json, form, multipart, none
+  }
+
+  /// A body: names and values; texts in it are templates.
+  public indirect enum Body: Sendable {
+    case template(Template)
+    /// Numbers, true, false and null as they stand.
+    case literal(JSONValue)
+    case array([Body])
+    case object([Field])
+  }
+
+  /// One member of a body.
+  public struct Field: Sendable {
+    public var name: String
+    public var value: Body
+    public init(name: String, value: Body) {
+      self.name = name
+      self.value = value
+    }
+  }
+
+  /// A query parameter or a header.
+  public struct Pair: Sendable {
+    public var name: String
+    public var value: Template
+    public init(name: String, value: Template) {
+      self.name = name
+      self.value = value
+    }
+  }
+
+  public var method = "POST"
+  /// A path, appended to the profile's `url`, or an absolute URL.
+  public var path: Template
+  public var authorization = Authorization.none
+  public var encoding = Encoding.json
+  public var query: [Pair] = []
+  public var headers: [Pair] = []
+  public var body: Body?
+  /// Whether placeholders of secrets may stand in path and query.
+  public var secretsInURL = false
+
+  public init(path: Template) { self.path = path }
+}
+
+/// Where an answer keeps a value.
+public enum Place: Sendable {
+  /// RFC 6901.
+  case pointer(String)
+  case header(String)
+  case cookie(String)
+  /// The whole body, plain text.
+  case body
+}
+
+/// Where an answer tells a time, and in what form.
+public struct TimePlace: Sendable {
+  public enum Form: Sendable {
+    case plain
+    /// `ms:`, milliseconds.
+    case milliseconds
+    /// `jwt:`, a pointer into the payload of the access token (RFC 7519).
+    case tokenPayload
+  }
+  public var form: Form
+  public var place: Place
+  public init(form: Form, place: Place) {
+    self.form = form
+    self.place = place
+  }
+}
+
+/// A further value that the session keeps, used as `{session.NAME}`.
+public struct Kept: Sendable {
+  public var name: String
+  public var place: Place
+  public init(name: String, place: Place) {
+    self.name = name
+    self.place = place
+  }
+}
+
+/// The table `[session]`: where answers keep things and what their statuses mean.
+public struct SessionRecipe: Sendable {
+  public var accessToken: [Place] = []
+  public var refreshToken: [Place] = []
+  public var expiresIn: [TimePlace] = []
+  public var expiresAt: [TimePlace] = []
+  public var account: [Place] = []
+  public var message: [Place] = []
+  public var success: Place?
+  /// Statuses of a sign-in that mean "wrong credentials".
+  public var refused: [Int] = []
+  /// Statuses of a protected request that may mean "token dead".
+  public var expired: [Int] = []
+  public var keep: [Kept] = []
+  public var renewOnEveryResponse = false
+  /// The stored credential is the password itself; there is no token (preset `http-basic`).
+  public var keepPassword = false
+  public init() {}
+}
+
+/// The table `[request]`: how a protected request carries the session.
+public struct RequestRecipe: Sendable {
+  public var headers: [Call.Pair] = []
+  /// Keep Set-Cookie beside the token and send the cookies back.
+  public var cookies = false
+  public init() {}
+}
+
+/// The table `[network]`.
+public struct NetworkRecipe: Sendable {
+  /// Further origins that may receive the access token and cookies.
+  public var allowOrigins: [String] = []
+  /// Further origins that may receive passwords, codes and refresh tokens.
+  public var signInOrigins: [String] = []
+  /// Cleartext http to a host that is not loopback.
+  public var allowHTTP = false
+  /// Absolute paths: relative ones in the file start at its folder.
+  public var caFile: String?
+  public var clientCertificate: String?
+  public var clientKey: String?
+  public var proxy: String?
+  /// Seconds.
+  public var connectTimeout: Double = 10
+  /// Seconds without a byte.
+  public var idleTimeout: Double = 60
+  public init() {}
+}
+
+/// How an API wants to be spoken to.
+public struct Recipe: Sendable {
+  public var login: Call?
+  public var register: Call?
+  public var refresh: Call?
+  public var logout: Call?
+  public var whoami: Call?
+  public var session = SessionRecipe()
+  public var request = RequestRecipe()
+  public var network = NetworkRecipe()
+  /// The profile has a table `[oauth]`, which this version reads but cannot use yet.
+  public var usesOAuth = false
+  public init() {}
+}
+
+/// One API: where it is and how it wants to be spoken to.
+public struct Profile: Sendable {
+  /// The profile's name; for a profile read in place its real path.
+  public var name: String
+  /// The file it came from; none for the one that `AUTHCTL_URL` makes.
+  public var file: String?
+  /// The base URL, as the file has it.
+  public var url: String
+  /// The preset's name.
+  public var preset: String?
+  /// The default account.
+  public var account: String?
+  public var recipe: Recipe
+  /// Every value in force with where it comes from, in the order of the contract.
+  public var values: [EffectiveValue]
+
+  public init(
+    name: String, file: String?, url: String, preset: String?, account: String?, recipe: Recipe,
+    values: [EffectiveValue]
+  ) {
+    self.name = name
+    self.file = file
+    self.url = url
+    self.preset = preset
+    self.account = account
+    self.recipe = recipe
+    self.values = values
+  }
+}
+
+/// A value of the effective profile, for `profile show`.
+public struct EffectiveValue: Sendable {
+  /// Where a value comes from.
+  public enum Source: Sendable, Equatable {
+    case builtIn
+    case preset(String)
+    case file
+  }
+  /// The dotted key: `login.path`.
+  public var key: String
+  public var value: JSONValue
+  public var source: Source
+  public init(key: String, value: JSONValue, source: Source) {
+    self.key = key
+    self.value = value
+    self.source = source
+  }
+}

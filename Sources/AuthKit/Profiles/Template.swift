@@ -1,0 +1,131 @@
+/// A text with placeholders, as recipes hold it: `Bearer {access_token}`.
+///
+/// Placeholders are filled in one pass; what they bring is never scanned again. `{{` is a brace.
+public struct Template: Sendable {
+  /// A run of plain text or a placeholder.
+  public enum Piece: Sendable {
+    case text(String)
+    case value(Name)
+    /// `{basic:user:secret}`: base64 of the two values joined by a colon (RFC 7617, section 2).
+    case basic(Name, Name)
+  }
+
+  /// The name of a value that a placeholder stands for: `username`, `session.client`, `field.role`.
+  public struct Name: Hashable, Sendable, CustomStringConvertible {
+    public let description: String
+    public init(_ text: String) { description = text }
+
+    public static let username = Name("username")
+    public static let password = Name("password")
+    public static let otp = Name("otp")
+    public static let accessToken = Name("access_token")
+    public static let refreshToken = Name("refresh_token")
+    public static let appKey = Name("app_key")
+    public static let clientSecret = Name("client_secret")
+
+    /// A further value that the recipe keeps of the answer (`keep`).
+    public static func session(_ name: String) -> Name { Name("session." + name) }
+    /// A value given by `--field NAME=VALUE`.
+    public static func field(_ name: String) -> Name { Name("field." + name) }
+
+    /// Values that never stand in a path or a query unless `secrets_in_url` says so (rule A9).
+    public var isSecret: Bool { Template.plainNames.contains(self) && self != .username }
+    /// Whether `--field` gives it.
+    public var isField: Bool { description.utf8.starts(with: "field.".utf8) }
+    /// Whether the recipe keeps it of an answer.
+    public var isSession: Bool { description.utf8.starts(with: "session.".utf8) }
+    /// Whether only a sign-in may use it (security rule A2).
+    public var isForSignInOnly: Bool { self == .password || self == .otp }
+  }
+
+  /// The pieces in order.
+  public let pieces: [Piece]
+
+  /// Reads `text`.
+  ///
+  /// - Throws: `Failure` of kind `usage` for an unknown or an unclosed placeholder.
+  public init(_ text: String) throws(Failure) {
+    var pieces: [Piece] = []
+    var plain: [UInt8] = []
+    let bytes = Array(text.utf8)
+    var index = 0
+    func flush() {
+      if !plain.isEmpty { pieces.append(.text(String(decoding: plain, as: UTF8.self))) }
+      plain = []
+    }
+    while index < bytes.count {
+      let byte = bytes[index]
+      guard byte == UInt8(ascii: "{") else {
+        plain.append(byte)
+        index += 1
+        continue
+      }
+      if index + 1 < bytes.count, bytes[index + 1] == UInt8(ascii: "{") {
+        plain.append(byte)
+        index += 2
+        continue
+      }
+      guard let end = bytes[index...].firstIndex(of: UInt8(ascii: "}")) else {
+        throw Failure(.usage, "a placeholder is not closed", hint: "write {{ for a brace")
+      }
+      flush()
+      pieces.append(try Self.placeholder(String(decoding: bytes[(index + 1)..<end], as: UTF8.self)))
+      index = end + 1
+    }
+    flush()
+    self.pieces = pieces
+  }
+
+  static let plainNames: [Name] = [
+    .username, .password, .otp, .accessToken, .refreshToken, .appKey, .clientSecret,
+  ]
+
+  private static func placeholder(_ text: String) throws(Failure) -> Piece {
+    let parts = text.utf8.split(separator: UInt8(ascii: ":"), omittingEmptySubsequences: false)
+      .map { String(decoding: $0, as: UTF8.self) }
+    if parts.count == 3, parts[0] == "basic" {
+      return .basic(try name(parts[1]), try name(parts[2]))
+    }
+    return .value(try name(text))
+  }
+
+  private static func name(_ text: String) throws(Failure) -> Name {
+    let name = Name(text)
+    if plainNames.contains(name) { return name }
+    for prefix in ["session.", "field."] where text.utf8.starts(with: prefix.utf8) {
+      let rest = text.utf8.dropFirst(prefix.utf8.count)
+      if !rest.isEmpty, rest.allSatisfy(Self.isNameByte) { return name }
+    }
+    throw Failure(
+      .usage, "unknown placeholder {\(DisplayText.oneLine(text, limit: 40))}",
+      hint: "known: {username} {password} {otp} {access_token} {refresh_token} {app_key} "
+        + "{client_secret} {session.NAME} {field.NAME}; {{ is a brace")
+  }
+
+  /// Letters, digits, `_`, `-` and `.`: what a name behind `session.` and `field.` is made of.
+  static func isNameByte(_ byte: UInt8) -> Bool {
+    switch byte {
+    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+      UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"), UInt8(ascii: "-"),
+      UInt8(ascii: "."):
+      true
+    default: false
+    }
+  }
+
+  /// Every name in it, those inside `{basic:…}` too.
+  public var names: [Name] {
+    pieces.flatMap { piece -> [Name] in
+      switch piece {
+      case .text: []
+      case .value(let name): [name]
+      case .basic(let user, let secret): [user, secret]
+      }
+    }
+  }
+
+  /// The one name, when the text is nothing but that placeholder.
+  public var onlyName: Name? {
+    if pieces.count == 1, case .value(let name) = pieces[0] { name } else { nil }
+  }
+}

@@ -1,0 +1,103 @@
+/// What can be said of a URL by its bytes alone. libcurl's parser has the last word, when a request
+/// is made of it (security rule A8).
+enum URLText {
+  /// Why `text` cannot be the base URL of an API; nil when nothing is wrong.
+  static func problemOfBase(_ text: String) -> String? {
+    let bytes = Array(text.utf8)
+    guard let start = authorityStart(bytes) else { return "must begin with http:// or https://" }
+    let end = bytes[start...].firstIndex { $0 == slash } ?? bytes.count
+    let hasMark = { (mark: UInt8) in bytes[start...].contains(mark) }
+    if hasMark(UInt8(ascii: "?")) { return "must have no query" }
+    if hasMark(UInt8(ascii: "#")) { return "must have no fragment" }
+    return problemOfAuthority(bytes[start..<end]) ?? problemOfPath(bytes[end...])
+  }
+
+  /// Why `text` is not exactly scheme, host and port.
+  static func problemOfOrigin(_ text: String) -> String? {
+    let bytes = Array(text.utf8)
+    guard let start = authorityStart(bytes) else { return "must begin with http:// or https://" }
+    if bytes[start...].contains(UInt8(ascii: "*")) { return "no wildcard is allowed" }
+    if bytes[start...].contains(where: { $0 == slash || $0 == 0x3F || $0 == 0x23 }) {
+      return "must be scheme://host or scheme://host:port, nothing behind it"
+    }
+    return problemOfAuthority(bytes[start...])
+  }
+
+  /// Why `text`, which stands before the first placeholder of a path, cannot stand there.
+  ///
+  /// - Parameter isWhole: no placeholder follows.
+  static func problemOfPathStart(_ text: String, isWhole: Bool) -> String? {
+    let bytes = Array(text.utf8)
+    if let start = authorityStart(bytes) {
+      let end = bytes[start...].firstIndex { $0 == slash } ?? bytes.count
+      // Otherwise a value could become a part of the host (security rule A9).
+      if end == bytes.count, !isWhole { return "nothing may be filled in before the path" }
+      return problemOfAuthority(bytes[start..<end]) ?? problemOfPath(bytes[end...])
+    }
+    guard bytes.first == slash else {
+      return "must begin with / or with http:// or https://"
+    }
+    if bytes.count > 1, bytes[1] == slash { return "must not begin with //" }
+    if bytes.count == 1, !isWhole { return nil }
+    return problemOfPath(bytes[...])
+  }
+
+  /// Why `bytes` cannot be part of a path.
+  static func problemOfPath(_ bytes: ArraySlice<UInt8>) -> String? {
+    for byte in bytes {
+      switch byte {
+      case UInt8(ascii: "?"): return "must hold no ?: write query = { name = \"value\" }"
+      case UInt8(ascii: "#"): return "must hold no #"
+      case UInt8(ascii: "\\"): return "must hold no backslash"
+      case 0x21...0x7E: continue
+      default: return "must be printable ASCII: percent-encode the rest"
+      }
+    }
+    return nil
+  }
+
+  private static let slash = UInt8(ascii: "/")
+
+  /// The offset behind `http://` or `https://`, in any case of letters.
+  static func authorityStart(_ bytes: [UInt8]) -> Int? {
+    for scheme in ["http://", "https://"] {
+      let length = scheme.utf8.count
+      let start = bytes.prefix(length).map { (0x41...0x5A).contains($0) ? $0 | 0x20 : $0 }
+      if start.elementsEqual(scheme.utf8) { return length }
+    }
+    return nil
+  }
+
+  static func problemOfAuthority(_ bytes: ArraySlice<UInt8>) -> String? {
+    if bytes.contains(UInt8(ascii: "@")) { return "must have no user name or password in it" }
+    for byte in bytes {
+      switch byte {
+      case 0...0x20, 0x7F, UInt8(ascii: "\\"), UInt8(ascii: "%"), UInt8(ascii: "\""),
+        UInt8(ascii: "<"), UInt8(ascii: ">"), UInt8(ascii: "{"), UInt8(ascii: "}"),
+        UInt8(ascii: "|"), UInt8(ascii: "^"), UInt8(ascii: "`"), UInt8(ascii: "*"):
+        return "has a byte in its host that no host has"
+      default: continue
+      }
+    }
+    var host = bytes
+    var port: ArraySlice<UInt8>?
+    if bytes.first == UInt8(ascii: "[") {
+      guard let close = bytes.firstIndex(of: UInt8(ascii: "]")) else { return "has no host" }
+      host = bytes[...close]
+      let rest = bytes[(close + 1)...]
+      if rest.first == UInt8(ascii: ":") { port = rest.dropFirst() }
+      if !rest.isEmpty, port == nil { return "has no host" }
+    } else if let colon = bytes.firstIndex(of: UInt8(ascii: ":")) {
+      host = bytes[..<colon]
+      port = bytes[(colon + 1)...]
+    }
+    if host.isEmpty { return "has no host" }
+    if host.last == UInt8(ascii: ".") { return "has a dot at the end of its host" }
+    if let port {
+      guard port.allSatisfy({ (0x30...0x39).contains($0) }),
+        let number = Int(String(decoding: port, as: UTF8.self)), (1...65535).contains(number)
+      else { return "has no port between 1 and 65535" }
+    }
+    return nil
+  }
+}

@@ -1,0 +1,161 @@
+/// What a sign-in left: the stored item of one profile and account.
+public struct Session {
+  /// The profile's name.
+  public let profile: String
+  /// The account's name, compared as bytes.
+  public let account: String
+  /// New at each login, kept through refreshes (rule B1).
+  public var generation: String
+  /// `access_token`, `refresh_token`, `app_key`, `session.NAME`; for a stored password `password`.
+  public var values: Values
+  /// When the access token ends, by this machine's clock; nil when the server did not tell.
+  public var expiresAt: Moment?
+  /// Seconds between its issue and its end.
+  public var lifetime: Double?
+  /// When the tokens were got.
+  public var obtainedAt: Moment
+  public var cookies: CookieJar
+  /// Origins that may receive access token, cookies, kept values and the application's key (A2).
+  public var requestOrigins: [Origin]
+  /// Origins that may receive refresh token, password, codes and client secret too.
+  public var signInOrigins: [Origin]
+  /// The recipe could renew it when it was stored; what the profile says now is asked as well.
+  public var refreshable: Bool
+  /// The variable it came from instead of the store.
+  public var variable: String?
+
+  /// The access token.
+  public var accessToken: SharedSecret? { values[.accessToken] }
+
+  /// A new session, with a generation of its own.
+  public init(
+    profile: String, account: String, values: Values, now: Moment, requestOrigins: [Origin],
+    signInOrigins: [Origin]
+  ) {
+    self.profile = profile
+    self.account = account
+    self.values = values
+    self.requestOrigins = requestOrigins
+    self.signInOrigins = signInOrigins
+    generation = Self.newGeneration()
+    obtainedAt = now
+    cookies = CookieJar()
+    refreshable = false
+  }
+
+  /// Seconds that the access token has left; nil when the server did not tell.
+  public func secondsLeft(now: Moment) -> Double? {
+    expiresAt.map { $0.seconds - now.seconds }
+  }
+
+  /// Whether it must be renewed before a request: 30 s left, or a quarter of its lifetime, where
+  /// that is less (contract section 6).
+  public func isDue(now: Moment, minimum: Double = 30) -> Bool {
+    guard let left = secondsLeft(now: now) else { return false }
+    return left < min(minimum, lifetime.map { $0 / 4 } ?? minimum) || left <= 0
+  }
+
+  /// 128 bits from the system's generator, as hex digits.
+  private static func newGeneration() -> String {
+    var generator = SystemRandomNumberGenerator()
+    return hexDigits((0..<16).map { _ in UInt8.random(in: 0...255, using: &generator) })
+  }
+}
+
+/// `bytes` in lower-case hexadecimal digits.
+func hexDigits(_ bytes: some Sequence<UInt8>) -> String {
+  let digits = Array("0123456789abcdef".utf8)
+  return String(
+    decoding: bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
+}
+
+// MARK: - The stored form
+
+extension Session {
+  /// The largest item, 256 KiB (rule B6).
+  static let largestPayload = 262_144
+
+  /// The JSON that the store keeps.
+  ///
+  /// - Throws: `answer_not_understood` when it is larger than 256 KiB.
+  func payload() throws(Failure) -> Secret {
+    var builder = SecretBuilder(capacity: 2048)
+    func member(_ name: String, _ value: JSONValue) {
+      builder.append(builder.count == 0 ? "{" : ",")
+      JSONValue.string(name).write(into: &builder)
+      builder.append(":")
+      value.write(into: &builder)
+    }
+    func time(_ moment: Moment?) -> JSONValue { moment.map { .number($0.seconds) } ?? .null }
+    member("version", .number(1))
+    member("profile", .string(profile))
+    member("account", .string(account))
+    member("generation", .string(generation))
+    member("expires_at", time(expiresAt))
+    member("lifetime", lifetime.map { .number($0) } ?? .null)
+    member("obtained_at", time(obtainedAt))
+    member("refreshable", .bool(refreshable))
+    member("request_origins", .array(requestOrigins.map { .string($0.description) }))
+    member("sign_in_origins", .array(signInOrigins.map { .string($0.description) }))
+    member("cookies", cookies.json)
+    builder.append(",\"values\":{")
+    for (index, entry) in values.all.enumerated() {
+      if index > 0 { builder.append(",") }
+      JSONValue.string(entry.name.description).write(into: &builder)
+      builder.append(":")
+      entry.value.withBytes { JSONValue.escape($0, into: &builder) }
+    }
+    builder.append("}}")
+    guard builder.count <= Self.largestPayload else {
+      throw Failure(.answerNotUnderstood, "\(profile): the session is larger than 256 KiB")
+    }
+    return builder.secret()
+  }
+
+  /// Reads what the store gave for `profile` and `account`.
+  ///
+  /// - Throws: `store_missing` when it is damaged or belongs to another session (rule B12).
+  init(payload: borrowing Secret, profile: String, account: String) throws(Failure) {
+    let damaged = Failure(
+      .storeMissing, "\(profile): the stored session of \(account) is damaged",
+      hint: DisplayText.shellCommand(["authctl", "logout", "-p", profile, "-u", account]))
+    let parsed = payload.withBytes { try? JSONValue.parse($0) }
+    guard let parsed, parsed["version"]?.double == 1,
+      let storedProfile = parsed["profile"]?.text, let storedAccount = parsed["account"]?.text,
+      let generation = parsed["generation"]?.text,
+      let obtained = parsed["obtained_at"]?.double,
+      case .object(let members)? = parsed["values"],
+      let jar = parsed["cookies"].flatMap(CookieJar.init(json:)),
+      case .array(let requestTexts)? = parsed["request_origins"],
+      case .array(let signInTexts)? = parsed["sign_in_origins"]
+    else { throw damaged }
+    guard storedProfile.utf8.elementsEqual(profile.utf8),
+      storedAccount.utf8.elementsEqual(account.utf8)
+    else {
+      throw Failure(
+        .storeMissing, "\(profile): the stored item of \(account) holds another session",
+        hint: "somebody changed it; sign in again: authctl login -p \(profile)")
+    }
+    var values = Values()
+    for member in members {
+      guard let text = member.value.text else { throw damaged }
+      values[Template.Name(member.key)] = SharedSecret(text)
+    }
+    func origins(_ texts: [JSONValue]) throws(Failure) -> [Origin] {
+      var origins: [Origin] = []
+      for text in texts {
+        guard let origin = text.text.flatMap(Origin.init(canonical:)) else { throw damaged }
+        origins.append(origin)
+      }
+      return origins
+    }
+    self.init(
+      profile: profile, account: account, values: values, now: Moment(seconds: obtained),
+      requestOrigins: try origins(requestTexts), signInOrigins: try origins(signInTexts))
+    self.generation = generation
+    expiresAt = parsed["expires_at"]?.double.map { Moment(seconds: $0) }
+    lifetime = parsed["lifetime"]?.double
+    if case .bool(true)? = parsed["refreshable"] { refreshable = true }
+    cookies = jar
+  }
+}

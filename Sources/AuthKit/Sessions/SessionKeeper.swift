@@ -1,0 +1,257 @@
+internal import Glibc
+
+/// Keeps the sessions of one profile: reads, renews under lock, writes, forgets.
+public final class SessionKeeper {
+  public let api: API
+  private let store: SecretServiceStore
+  private let lockFolder: String
+  private let lockTimeout: Double
+  let clock: () -> Moment
+  let redactor: Redactor
+  let warn: (String) -> Void
+
+  var profile: Profile { api.profile }
+
+  /// - Parameters:
+  ///   - lockFolder: below the state folder, whatever the environment.
+  ///   - lockTimeout: seconds.
+  public init(
+    api: API, store: SecretServiceStore, lockFolder: String, lockTimeout: Double,
+    redactor: Redactor, clock: @escaping () -> Moment, warn: @escaping (String) -> Void
+  ) {
+    self.api = api
+    self.store = store
+    self.lockFolder = lockFolder
+    self.lockTimeout = lockTimeout
+    self.clock = clock
+    self.redactor = redactor
+    self.warn = warn
+  }
+
+  // MARK: - Store
+
+  /// The stored session of `account`; nil when there is certainly none.
+  public func read(_ account: String) throws(Failure) -> Session? {
+    guard let payload = try store.read(profile: profile.name, account: account) else { return nil }
+    let session = try Session(payload: payload, profile: profile.name, account: account)
+    for entry in session.values.all { redactor.learn(entry.value.secret) }
+    for cookie in session.cookies.cookies { redactor.learn(cookie.value) }
+    return session
+  }
+
+  /// Stores a new session over whatever was there; a failure to store is a failed sign-in.
+  public func keep(_ session: Session) throws(Failure) {
+    try locked(session.account) { () throws(Failure) in try write(session) }
+  }
+
+  private func write(_ session: Session) throws(Failure) {
+    try store.write(
+      session.payload(),
+      key: SessionKey(
+        profile: session.profile, account: session.account,
+        origin: api.base.origin.description))
+  }
+
+  private func locked<R>(_ account: String, _ work: () throws(Failure) -> R) throws(Failure) -> R {
+    try FileLock.hold(
+      folder: lockFolder, profile: profile.name, account: account, timeout: lockTimeout, work)
+  }
+
+  /// Writes what an answer changed, cookies or rotated values, unless the stored session is another
+  /// by now (rule B1). What another process has renewed meanwhile stays.
+  func update(_ session: Session, cookies: CookieJar?, rotated: Values?) throws(Failure) {
+    try locked(session.account) { () throws(Failure) in
+      guard var stored = try read(session.account), stored.generation == session.generation else {
+        return
+      }
+      if let cookies { stored.cookies = cookies }
+      if let rotated { stored.values.merge(rotated) }
+      try write(stored)
+    }
+  }
+
+  // MARK: - Renewal
+
+  /// Why a session is renewed.
+  public enum Reason {
+    /// The access token is about to end.
+    case due
+    /// The server did not accept the access token.
+    case rejected
+    /// The person asked for it.
+    case asked
+  }
+
+  /// `session` with a fresh access token.
+  ///
+  /// The lock is taken, the store read again, the refresh sent, the new pair stored before it is
+  /// used: any number of processes send one refresh (contract section 6).
+  ///
+  /// - Throws: `session_expired` when the server refuses or nothing can renew it; the session is
+  ///   kept when the server cannot be reached or is broken.
+  public func renewed(_ session: Session, _ reason: Reason) throws(Failure) -> Session {
+    try locked(session.account) { () throws(Failure) in
+      guard let stored = try read(session.account) else { throw notSignedIn(session.account) }
+      if isNewer(stored, than: session), reason == .asked || !stored.isDue(now: clock()) {
+        return stored
+      }
+      guard let call = profile.recipe.refresh, stored.refreshable, api.canRefresh(stored) else {
+        throw expired(stored, reason, "no renewal")
+      }
+      let answer = try api.send(
+        call, values: api.values(of: stored), cookies: stored.cookies,
+        permitted: stored.signInOrigins)
+      if try isRefusal(answer) {
+        return try afterRefusal(answer, of: stored, reason)
+      }
+      try api.refuse(answer, of: call, what: "to renew the session")
+      guard let tokens = try api.tokens(in: answer, cookiesFrom: stored.cookies) else {
+        throw api.notUnderstood(answer, call, "no token in the answer to \(api.named(call))")
+      }
+      let fresh = stored.renewed(with: tokens, now: clock())
+      if fresh.secondsLeft(now: clock()) ?? 1 <= 0 {
+        warn("\(profile.name): the server's new token has ended already; is a clock wrong?")
+      }
+      _ = try api.requestHeaders(api.values(of: fresh))
+      try storeNewPair(fresh)
+      return fresh
+    }
+  }
+
+  private func isNewer(_ stored: Session, than mine: Session) -> Bool {
+    if stored.generation != mine.generation { return true }
+    guard let theirs = stored.accessToken, let own = mine.accessToken else { return false }
+    return !theirs.hasSameBytes(as: own) || stored.obtainedAt > mine.obtainedAt
+  }
+
+  /// Statuses that say no to the refresh token; 404 and the like say that the recipe is wrong.
+  private func isRefusal(_ answer: Answer) throws(Failure) -> Bool {
+    if (200...299).contains(answer.head.status) { return try answer.saysNo() }
+    return [400, 401, 403, 422].contains(answer.head.status)
+      || answer.recipe.refused.contains(answer.head.status)
+  }
+
+  /// Somebody else may have renewed it without our lock (another machine's copy, another tool):
+  /// the store is read once more before the session is called dead.
+  private func afterRefusal(
+    _ answer: Answer, of used: Session, _ reason: Reason
+  ) throws(Failure) -> Session {
+    guard var stored = try read(used.account) else { throw notSignedIn(used.account) }
+    if isNewer(stored, than: used) { return stored }
+    stored.values[.refreshToken] = nil
+    stored.refreshable = false
+    try? write(stored)
+    var failure = expired(stored, reason, "renewal refused")
+    let words = answer.words
+    failure.server = [
+      "HTTP \(answer.head.status)" + (words.first.map { ": \($0)" } ?? "")
+    ] + words.dropFirst()
+    failure.status = answer.head.status
+    throw failure
+  }
+
+  /// The old pair is dead at the server by now: the store is asked for a few seconds before the
+  /// request goes on with the new pair in memory alone.
+  private func storeNewPair(_ session: Session) throws(Failure) {
+    for pause in [0, 200_000, 800_000, 2_000_000] as [UInt32] {
+      usleep(pause)
+      do {
+        try write(session)
+        return
+      } catch {
+        guard pause == 2_000_000 else { continue }
+        warn(
+          "\(profile.name): the renewed session could not be stored (\(error.message)); "
+            + "it serves this command only: authctl login -p \(profile.name)")
+      }
+    }
+  }
+
+  // MARK: - Failures
+
+  /// There is no session of `account`.
+  public func notSignedIn(_ account: String?) -> Failure {
+    var failure = Failure(
+      .notSignedIn, "not signed in to \(profile.name) (\(api.base.origin))",
+      hint: DisplayText.shellCommand(
+        ["authctl", "login", "-p", profile.name] + (account.map { ["-u", $0] } ?? [])))
+    failure.profile = profile.name
+    failure.account = account
+    return failure
+  }
+
+  /// The session has ended: `why` is the remark in brackets or behind the semicolon.
+  public func expired(_ session: Session, _ reason: Reason, _ why: String) -> Failure {
+    let left = session.secondsLeft(now: clock())
+    let remark = why == "no renewal" ? " (no renewal)" : "; \(why)"
+    let account = DisplayText.oneLine(session.account, limit: 80)
+    let message =
+      if let left, left <= 0 {
+        "\(profile.name): session of \(account) expired \(Moment.spoken(-left)) ago\(remark)"
+      } else if reason == .asked {
+        "\(profile.name): session of \(account) cannot be renewed\(remark)"
+      } else {
+        "\(profile.name): session of \(account) was refused by the server\(remark)"
+      }
+    var failure = Failure(
+      .sessionExpired, message,
+      hint: DisplayText.shellCommand(["authctl", "login", "-p", profile.name, "-u", session.account]))
+    failure.profile = profile.name
+    failure.account = session.account
+    return failure
+  }
+
+  // MARK: - End
+
+  /// What logout came to for one account.
+  public struct Ended {
+    public var account: String
+    /// The server ended it; nil where the recipe cannot ask for that.
+    public var revoked: Bool?
+    public var deleted: Bool
+    /// Why it was not revoked.
+    public var reason: Failure?
+  }
+
+  /// Revokes where the recipe can, then forgets; forgetting does not depend on the server.
+  public func end(_ account: String, requireRevocation: Bool) throws(Failure) -> Ended {
+    try locked(account) { () throws(Failure) in
+      var ended = Ended(account: account, deleted: false)
+      // An item that cannot be read must still be forgotten.
+      let stored = try? read(account)
+      if let session = stored ?? nil { (ended.revoked, ended.reason) = revoke(session) }
+      if requireRevocation, ended.revoked == false, let reason = ended.reason { throw reason }
+      ended.deleted = try store.delete(profile: profile.name, account: account)
+      return ended
+    }
+  }
+
+  /// Ends a session at the server that is not, or no longer, stored.
+  public func revoke(_ session: Session) -> (Bool?, Failure?) {
+    guard let call = profile.recipe.logout else { return (nil, nil) }
+    do throws(Failure) {
+      let answer = try api.send(
+        call, values: api.values(of: session), cookies: session.cookies,
+        permitted: session.signInOrigins)
+      // A redirect after a sign-out is the usual end of it; 401 says that the token was dead.
+      let status = answer.head.status
+      if (200...399).contains(status) || status == 401 { return (true, nil) }
+      return (false, Failure(.failed, "HTTP \(status) from \(api.named(call))"))
+    } catch {
+      return (false, error)
+    }
+  }
+}
+
+extension Session {
+  /// This session with what a refresh brought; what it did not bring stays as it was.
+  func renewed(with tokens: API.Tokens, now: Moment) -> Session {
+    var fresh = self
+    fresh.values.merge(tokens.values)
+    fresh.expiresAt = tokens.expiresAt
+    fresh.lifetime = tokens.lifetime
+    fresh.cookies = tokens.cookies
+    fresh.obtainedAt = now
+    return fresh
+  }
+}

@@ -1,0 +1,278 @@
+/// One API, as its profile describes it: the recipe's requests, sent and their answers read.
+public final class API {
+  public let profile: Profile
+  /// The profile's `url`, read.
+  public let base: WebURL
+  let http: HTTPClient
+  let clock: () -> Moment
+  private let redactor: Redactor
+
+  public init(
+    profile: Profile, base: WebURL, http: HTTPClient, redactor: Redactor,
+    clock: @escaping () -> Moment
+  ) {
+    self.profile = profile
+    self.base = base
+    self.http = http
+    self.redactor = redactor
+    self.clock = clock
+  }
+
+  // MARK: - Origins
+
+  /// Where access token, cookies, kept values and the application's key may go (rule A2).
+  public func requestOrigins() throws(Failure) -> [Origin] {
+    var origins = [base.origin]
+    for text in profile.recipe.network.allowOrigins { origins.append(try Origin(text)) }
+    return origins
+  }
+
+  /// Where password, codes and refresh token may go: the origins of the recipe's own requests and
+  /// `sign_in_origins`.
+  public func signInOrigins() throws(Failure) -> [Origin] {
+    var origins = [base.origin]
+    for text in profile.recipe.network.signInOrigins { origins.append(try Origin(text)) }
+    return origins
+  }
+
+  /// The origin that a call goes to, for prompts; the values in its path are not needed for that.
+  public func origin(of call: Call?) -> Origin {
+    guard let call, case .text(let text)? = call.path.pieces.first, URLText.isAbsolute(text),
+      let url = try? WebURL(text, from: .person)
+    else { return base.origin }
+    return url.origin
+  }
+
+  /// `target`, a path or an absolute URL, below the profile's `url` (contract section 5).
+  public func url(for target: String) throws(Failure) -> WebURL {
+    if URLText.isAbsolute(target) { return try WebURL(target, from: .person) }
+    var whole = base.origin.description + base.path
+    if whole.utf8.last == UInt8(ascii: "/") { whole.removeLast() }
+    let url = try WebURL(whole + target, from: .person)
+    guard url.origin == base.origin else {
+      throw Failure(.usage, "\(DisplayText.oneLine(target)) is not a path of \(base.origin)")
+    }
+    return url
+  }
+
+  // MARK: - Calls
+
+  /// Sends one of the recipe's requests and reads the answer; any status is an answer here.
+  ///
+  /// - Parameters:
+  ///   - permitted: the origins that a stored session allows; a sign-in asks the profile alone.
+  /// - Throws: what sending throws, `input_needed` for a value that is missing, `origin_refused`.
+  func send(
+    _ call: Call, values: Values, cookies: CookieJar = CookieJar(), permitted: [Origin]? = nil
+  ) throws(Failure) -> Answer {
+    let expansion = Expansion(values: values, profile: profile.name)
+    let request = try self.request(for: call, expansion, cookies)
+    let origin = request.url.origin
+    guard try signInOrigins().contains(origin) else {
+      throw Failure(
+        .originRefused, "\(profile.name): \(origin) is not an origin for signing in",
+        hint: "name it in network.sign_in_origins of the profile")
+    }
+    if let permitted, !permitted.contains(origin) { throw notPinned(origin) }
+    let (head, body) = try http.call(request)
+    return Answer(head: head, body: body, url: request.url, recipe: profile.recipe.session)
+  }
+
+  /// Nothing goes to an origin that was not fixed at sign-in (rule A2).
+  func notPinned(_ origin: Origin) -> Failure {
+    Failure(
+      .originRefused, "\(profile.name): the session was not made for \(origin)",
+      hint: DisplayText.shellCommand(["authctl", "login", "-p", profile.name]))
+  }
+
+  private func request(
+    for call: Call, _ expansion: Expansion, _ cookies: CookieJar
+  ) throws(Failure) -> WireRequest {
+    let url = try url(of: call, expansion)
+    var headers: [WireHeader] = []
+    for pair in call.headers { headers.append(try expansion.header(pair.name, pair.value)) }
+    switch call.authorization {
+    case .none: break
+    case .basic:
+      headers.append(try authorization("Basic ", expansion.basic(.username, .password)))
+    case .app: headers.append(try authorization("Basic ", appCredential(expansion)))
+    case .refresh:
+      headers.append(
+        try authorization("Bearer ", expansion.required(.refreshToken).secret.copy()))
+    case .access:
+      let own = Set(headers.map(\.name.asciiLowercased))
+      for pair in profile.recipe.request.headers where !own.contains(pair.name.asciiLowercased) {
+        headers.append(try expansion.header(pair.name, pair.value))
+      }
+    }
+    if let line = cookies.header(
+      for: url.origin.description, path: url.path, isSecure: url.origin.isSecure, now: clock())
+    {
+      headers.append(try WireHeader(name: "Cookie", value: line))
+    }
+    var request = WireRequest(method: call.method, url: url)
+    try addBody(of: call, expansion, to: &request, &headers)
+    let own = Set(headers.map(\.name.asciiLowercased))
+    for (name, value) in [("Accept", "application/json"), ("User-Agent", "authctl/\(version)")]
+    where !own.contains(name.asciiLowercased) {
+      headers.append(try WireHeader(name: name, value: value))
+    }
+    headers.append(try WireHeader(removing: "Expect"))
+    request.headers = headers
+    return request
+  }
+
+  private func addBody(
+    of call: Call, _ expansion: Expansion, to request: inout WireRequest,
+    _ headers: inout [WireHeader]
+  ) throws(Failure) {
+    func type(_ value: String) throws(Failure) {
+      guard !headers.contains(where: { $0.name.asciiLowercased == "content-type" }) else { return }
+      headers.append(try WireHeader(name: "Content-Type", value: value))
+    }
+    switch call.encoding {
+    case .none:
+      // A POST of no bytes still says so: `Content-Length: 0`.
+      if call.method != "GET", call.method != "HEAD", call.method != "DELETE" {
+        request.body = SharedSecret("")
+        headers.append(try WireHeader(removing: "Content-Type"))
+      }
+    case .json:
+      guard let body = try expansion.json(call) else { return }
+      request.body = body
+      try type("application/json")
+    case .form:
+      request.body = Expansion.form(try expansion.flat(call))
+      try type("application/x-www-form-urlencoded")
+    case .multipart:
+      request.parts = try expansion.flat(call)
+    }
+  }
+
+  private func url(of call: Call, _ expansion: Expansion) throws(Failure) -> WebURL {
+    var text = String(
+      decoding: try expansion.filled(call.path, for: .path).withBytes { Array($0) }, as: UTF8.self)
+    var separator = text.utf8.contains(UInt8(ascii: "?")) ? "&" : "?"
+    for pair in call.query {
+      // A parameter whose placeholder has no value is left out, as a body's member is.
+      if !pair.value.names.isEmpty, !expansion.canFill(pair.value) { continue }
+      var builder = SecretBuilder()
+      var name = pair.name
+      name.withUTF8 { builder.appendPercentEncoded(UnsafeRawBufferPointer($0)) }
+      builder.append("=")
+      try expansion.fill(pair.value, for: .query, into: &builder)
+      text += separator + builder.secret().withBytes { String(decoding: $0, as: UTF8.self) }
+      separator = "&"
+    }
+    return try url(for: text)
+  }
+
+  private func authorization(
+    _ scheme: String, _ value: consuming Secret
+  ) throws(Failure) -> WireHeader {
+    guard value.withBytes({ HeaderSyntax.isRecipeValue($0) }) else {
+      throw Failure(
+        .answerNotUnderstood, "\(profile.name): the token holds a character that no header has")
+    }
+    var builder = SecretBuilder()
+    builder.append(scheme)
+    builder.append(value)
+    return try WireHeader(name: "Authorization", value: builder.secret())
+  }
+
+  /// The application's key as Basic: `NAME:VALUE` as it is, `VALUE` alone as the name.
+  private func appCredential(_ expansion: Expansion) throws(Failure) -> Secret {
+    let key = try expansion.required(.appKey)
+    var joined = SecretBuilder()
+    joined.append(key.secret)
+    if !key.withBytes({ $0.contains(UInt8(ascii: ":")) }) { joined.append(":") }
+    var encoded = SecretBuilder()
+    joined.secret().withBytes { encoded.appendBase64($0) }
+    return encoded.secret()
+  }
+
+  // MARK: - Reading answers
+
+  /// What a sign-in or refresh brought.
+  struct Tokens {
+    var values = Values()
+    var expiresAt: Moment?
+    var lifetime: Double?
+    var account: String?
+    var cookies = CookieJar()
+    /// Where the token stood, when none of the places named it.
+    var guessedPlace: String?
+  }
+
+  /// Takes from `answer` what the recipe names; nil when there is no access token in it.
+  ///
+  /// - Throws: `answer_not_understood` for a value that no header could carry, or too many cookies.
+  func tokens(in answer: Answer, cookiesFrom jar: CookieJar) throws(Failure) -> Tokens? {
+    let now = clock()
+    var tokens = Tokens()
+    tokens.cookies = jar
+    var token = try answer.accessToken()
+    if token == nil, usesUsualPlaces, let only = answer.onlyJWT() {
+      token = only.token
+      tokens.guessedPlace = only.pointer
+    }
+    if token == nil, !profile.recipe.session.keepPassword { return nil }
+    if let token {
+      redactor.learn(token)
+      tokens.values[.accessToken] = SharedSecret(token)
+    }
+    if let refresh = try answer.keptText(at: answer.recipe.refreshToken) {
+      redactor.learn(refresh)
+      tokens.values[.refreshToken] = SharedSecret(refresh)
+    }
+    for kept in answer.recipe.keep {
+      guard let value = try answer.keptText(at: [kept.place]) else { continue }
+      redactor.learn(value)
+      tokens.values[.session(kept.name)] = SharedSecret(value)
+    }
+    tokens.expiresAt = try answer.expiry(token: token, now: now)
+    tokens.lifetime = tokens.expiresAt.map { max(0, $0.seconds - now.seconds) }
+    tokens.account = try answer.value(at: answer.recipe.account)?.text
+    guard profile.recipe.request.cookies else { return tokens }
+    for line in answer.head.all("Set-Cookie") {
+      let outcome = tokens.cookies.store(
+        setCookie: line, origin: answer.url.origin.description, requestPath: answer.url.path,
+        now: now)
+      if outcome == .overflow {
+        throw Failure(.answerNotUnderstood, "\(profile.name): the answer sets too many cookies")
+      }
+    }
+    for cookie in tokens.cookies.cookies { redactor.learn(cookie.value) }
+    return tokens
+  }
+
+  /// No place was named by anybody: neither preset nor profile.
+  private var usesUsualPlaces: Bool {
+    profile.values.first { $0.key == "session.access_token" }?.source == .builtIn
+  }
+
+  /// The headers of a protected request, filled.
+  ///
+  /// - Throws: `input_needed` when the session lacks a value, `answer_not_understood` when one of
+  ///   them cannot stand in a header.
+  func requestHeaders(_ values: Values) throws(Failure) -> [WireHeader] {
+    let expansion = Expansion(values: values, profile: profile.name)
+    var headers: [WireHeader] = []
+    for pair in profile.recipe.request.headers {
+      headers.append(try expansion.header(pair.name, pair.value))
+    }
+    return headers
+  }
+
+  /// `POST https://api.shop.example/login`, for messages.
+  func named(_ call: Call) -> String {
+    let path = call.path.pieces.map { piece in
+      switch piece {
+      case .text(let text): text
+      case .value(let name), .basic(let name, _): "{\(name)}"
+      }
+    }.joined()
+    return "\(call.method) "
+      + (URLText.isAbsolute(path) ? path : base.origin.description + (base.path == "/" ? "" : base.path) + path)
+  }
+}

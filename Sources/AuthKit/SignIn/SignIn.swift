@@ -1,0 +1,175 @@
+/// What a sign-in or a registration came to.
+public struct SignedIn {
+  public var session: Session
+  /// Where the token stood, when it had to be guessed: a JSON Pointer.
+  public var guessedPlace: String?
+}
+
+extension API {
+  /// Signs in with `values` and makes a session of the answer; stores nothing.
+  ///
+  /// - Parameters:
+  ///   - account: the name that the person gave; where there is none, the answer's is taken.
+  /// - Throws: `credentials_refused`, `client_error`, `server_error`, `answer_not_understood`, and
+  ///   what sending throws.
+  public func login(_ values: Values, account: String?) throws(Failure) -> SignedIn {
+    guard let call = profile.recipe.login else {
+      throw Failure(
+        .usage, "\(profile.name): this API has no sign-in by name and password",
+        hint: "authctl login -p \(profile.name) --token-stdin stores a token or key of yours")
+    }
+    let answer = try send(call, values: values)
+    try refuse(answer, of: call, what: "this name and password", hint: "authctl login -p \(profile.name) -u NAME")
+    guard let signedIn = try session(from: answer, values: values, account: account) else {
+      throw notUnderstood(answer, call, "no token in the answer to \(named(call))")
+    }
+    return signedIn
+  }
+
+  /// Creates an account; a session only where the server answers with tokens.
+  ///
+  /// - Throws: as `login`; 409 is a refusal too.
+  public func register(_ values: Values, account: String?) throws(Failure) -> SignedIn? {
+    guard let call = profile.recipe.register else {
+      throw Failure(
+        .usage, "\(profile.name): the recipe has no registration",
+        hint: "if the API has one: authctl profile set \(profile.name) register.path /PATH")
+    }
+    let answer = try send(call, values: values)
+    try refuse(answer, of: call, what: "this registration", alsoRefused: [409])
+    guard !profile.recipe.session.keepPassword else { return nil }
+    return try session(from: answer, values: values, account: account)
+  }
+
+  /// A session around a token that was got elsewhere; no request is sent.
+  public func adopt(_ values: Values, account: String) throws(Failure) -> Session {
+    var tokens = Tokens()
+    tokens.values = values.filtered { $0 == .accessToken || $0 == .refreshToken }
+    let now = clock()
+    let places = profile.recipe.session
+    if let token = values[.accessToken]?.text {
+      let empty = Answer(head: ResponseHead(), body: [], url: base, recipe: places)
+      tokens.expiresAt = try empty.expiry(token: token, now: now)
+      tokens.lifetime = tokens.expiresAt.map { max(0, $0.seconds - now.seconds) }
+    }
+    return try makeSession(tokens, values: values, account: account, now: now)
+  }
+
+  /// The session that `answer` makes; nil when it holds no token.
+  private func session(
+    from answer: Answer, values: Values, account: String?
+  ) throws(Failure) -> SignedIn? {
+    guard let tokens = try tokens(in: answer, cookiesFrom: CookieJar()) else { return nil }
+    guard let name = account ?? tokens.account else {
+      throw Failure(.inputNeeded, "\(profile.name): the answer does not tell the account",
+        hint: "-u NAME names it")
+    }
+    try Self.check(account: name)
+    let session = try makeSession(tokens, values: values, account: name, now: clock())
+    return SignedIn(session: session, guessedPlace: tokens.guessedPlace)
+  }
+
+  private func makeSession(
+    _ tokens: Tokens, values: Values, account: String, now: Moment
+  ) throws(Failure) -> Session {
+    var kept = tokens.values
+    if usesAppKey { kept[.appKey] = values[.appKey] }
+    if profile.recipe.session.keepPassword { kept[.password] = values[.password] }
+    var session = Session(
+      profile: profile.name, account: account, values: kept, now: now,
+      requestOrigins: try requestOrigins(), signInOrigins: try signInOrigins())
+    session.expiresAt = tokens.expiresAt
+    session.lifetime = tokens.lifetime
+    session.cookies = tokens.cookies
+    session.refreshable = canRefresh(session)
+    // What no request could carry is no sign-in: better to know now than at the first request.
+    do {
+      _ = try requestHeaders(self.values(of: session))
+    } catch where error.kind == .inputNeeded {
+      throw Failure(.answerNotUnderstood, error.message, hint: "session.keep names its place")
+    }
+    return session
+  }
+
+  /// The values that the recipe's requests may use for `session`.
+  func values(of session: Session) -> Values {
+    var values = session.values
+    if !session.account.isEmpty { values[.username] = SharedSecret(session.account) }
+    return values
+  }
+
+  /// Whether the recipe can renew `session`.
+  public func canRefresh(_ session: Session) -> Bool {
+    guard let call = profile.recipe.refresh, session.variable == nil else { return false }
+    let values = values(of: session)
+    return call.names(request: profile.recipe.request).allSatisfy { values[$0] != nil }
+  }
+
+  /// The application's key is kept when any later request of the recipe needs it.
+  private var usesAppKey: Bool {
+    let recipe = profile.recipe
+    let later = [recipe.refresh, recipe.logout, recipe.whoami].compactMap { $0 }
+    return later.contains { $0.names(request: recipe.request).contains(.appKey) }
+      || recipe.request.headers.contains { $0.value.names.contains(.appKey) }
+  }
+
+  /// UTF-8 without control characters, at most 256 bytes (rule B18).
+  public static func check(account: String) throws(Failure) {
+    guard !account.isEmpty, account.utf8.count <= 256,
+      account.unicodeScalars.allSatisfy({ $0.properties.generalCategory != .control })
+    else {
+      throw Failure(
+        .usage, "an account's name has 1 to 256 bytes and no control characters")
+    }
+  }
+
+  // MARK: - Answers that are not what was wanted
+
+  /// Throws for every answer that is not a success (contract section 3).
+  func refuse(
+    _ answer: Answer, of call: Call, what: String, alsoRefused: [Int] = [], hint: String? = nil
+  ) throws(Failure) {
+    let status = answer.head.status
+    let place = named(call)
+    var failure: Failure
+    if (200...299).contains(status) {
+      guard try answer.saysNo() else { return }
+      failure = Failure(.credentialsRefused, "\(profile.name) refused \(what) (HTTP \(status))")
+    } else if (answer.recipe.refused + alsoRefused).contains(status) {
+      failure = Failure(.credentialsRefused, "\(profile.name) refused \(what) (HTTP \(status))")
+    } else if (300...399).contains(status) {
+      let target = answer.head.redirect.map { DisplayText.oneLine(Redactor.withoutQuery($0)) }
+      failure = notUnderstood(
+        answer, call,
+        "\(place) answered with a redirect\(target.map { " to \($0)" } ?? ""), not with a sign-in")
+    } else {
+      let reason = DisplayText.oneLine("\(status) \(answer.head.reason)", limit: 80)
+      failure = Failure(
+        status >= 500 || status < 100 ? .serverError : .clientError,
+        "\(profile.name): HTTP \(reason): \(place)")
+      if status == 429, let wait = answer.head.first("Retry-After") {
+        failure.hint = "the server asks to wait: Retry-After: \(DisplayText.oneLine(wait, limit: 40))"
+      } else if status == 404 || status == 405 {
+        failure.hint = "the path may be wrong: authctl profile show \(profile.name)"
+      }
+    }
+    if failure.kind == .credentialsRefused { failure.hint = hint }
+    failure.server = answer.words
+    failure.status = status
+    failure.url = Redactor.withoutQuery(answer.url.text)
+    failure.profile = profile.name
+    throw failure
+  }
+
+  func notUnderstood(_ answer: Answer, _ call: Call, _ message: String) -> Failure {
+    var failure = Failure(
+      .answerNotUnderstood,
+      "\(profile.name): \(message) (HTTP \(answer.head.status), \(answer.shape))",
+      hint: "authctl profile show \(profile.name) tells where it is looked for; "
+        + "--token-at PLACE names another place")
+    failure.server = answer.words
+    failure.status = answer.head.status
+    failure.profile = profile.name
+    return failure
+  }
+}

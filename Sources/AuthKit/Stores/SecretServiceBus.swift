@@ -1,0 +1,488 @@
+internal import CLibsecret
+internal import Glibc
+
+/// The Secret Service protocol on a D-Bus connection of our own: one method a call, no policy.
+///
+/// GDBus carries the calls and libsecret encrypts the values, and only that: its lookup and store
+/// functions raise dialogs by themselves and cannot say "locked" apart from "not there". The
+/// connection is not GLib's shared one, so `exit-on-close` does not apply to it.
+///
+/// Every method throws `Failure` with a kind of exit code 12: `storeTimeout` at the deadline that
+/// `begin` set, `storeLocked` where the service says so, else `storeMissing`.
+/// Calls: https://specifications.freedesktop.org/secret-service-spec/latest/
+final class SecretServiceBus {
+  private let c: authctl_libsecret
+  private let connection: OpaquePointer
+  private var service: OpaquePointer?
+  private var owner = ""
+  private var name: String?
+  private var isAbandoned = false
+  private var limit: Double
+  private var deadline: Double
+
+  /// The D-Bus name of the last call's error.
+  private var remoteError: String?
+
+  /// Connects to the bus at `address` and finds the owner of org.freedesktop.secrets, which the
+  /// bus starts when it can. All of it within `timeout` seconds.
+  init(address: String, timeout: Double) throws(Failure) {
+    guard let table = authctl_libsecret_load() else {
+      throw .keyringLibraryMissing(String(cString: authctl_libsecret_error()))
+    }
+    c = table.pointee
+    limit = timeout
+    deadline = Self.now() + timeout
+    var error: UnsafeMutablePointer<GError>?
+    guard let connected = authctl_bus_connect(address, UInt32(min(timeout, 86_400) * 1000), &error)
+    else {
+      guard let error else { throw .keyringTimeout("the D-Bus session", seconds: timeout) }
+      let words = String(cString: error.pointee.message)
+      table.pointee.g_error_free(error)
+      throw .busUnreachable(address, words)
+    }
+    connection = connected
+    try bind()
+  }
+
+  deinit {
+    if let service { c.g_object_unref(service) }
+    c.g_object_unref(connection)
+  }
+
+  /// Gives the calls from here on `seconds` in all.
+  func begin(_ seconds: Double) {
+    limit = seconds
+    deadline = Self.now() + seconds
+  }
+
+  /// Whether nobody can answer here any more: a new object may.
+  var isGone: Bool {
+    if isAbandoned || c.g_dbus_connection_is_closed(connection) != 0 { return true }
+    switch remoteError {
+    case "org.freedesktop.DBus.Error.ServiceUnknown", "org.freedesktop.DBus.Error.NameHasNoOwner",
+      "org.freedesktop.DBus.Error.NoReply", "org.freedesktop.DBus.Error.Disconnected":
+      return true
+    default: return false
+    }
+  }
+
+  /// Whether the last error was that an item or collection does not exist (any more).
+  var isObjectMissing: Bool {
+    remoteError == "org.freedesktop.Secret.Error.NoSuchObject"
+      || remoteError == "org.freedesktop.DBus.Error.UnknownObject"
+      || remoteError == "org.freedesktop.DBus.Error.UnknownMethod"
+  }
+
+  /// What people call the program that answers, by its executable or command name.
+  var serviceName: String {
+    if let name { return name }
+    // Set first: a failing call asks for the name, and it must not hide the error before it.
+    name = "Secret Service"
+    let seen = remoteError
+    defer { remoteError = seen }
+    if let reply = try? callBus("GetConnectionUnixProcessID", [text(owner)], reply: "(u)") {
+      let pid = child(reply, 0)
+      if let found = secretServiceName(pid: c.g_variant_get_uint32(pid)) { name = found }
+      c.g_variant_unref(pid)
+      c.g_variant_unref(reply)
+    }
+    return name ?? "Secret Service"
+  }
+
+  /// Whether values cross the bus encrypted (`dh-ietf1024-sha256-aes128-cbc-pkcs7`); some daemons
+  /// know `plain` only.
+  func sessionAlgorithm() throws(Failure) -> String {
+    let service = try session()
+    return c.secret_service_get_session_algorithms(service).map { String(cString: $0) } ?? "plain"
+  }
+
+  // MARK: Methods of org.freedesktop.Secret.*
+
+  /// Service.SearchItems: object paths of what has these attributes. Unlocks nothing.
+  func search(
+    _ attributes: [(String, String)]
+  ) throws(Failure) -> (unlocked: [String], locked: [String]) {
+    let reply = try call(
+      Self.root, "Service", "SearchItems", [dictionary(attributes)], reply: "(aoao)")
+    defer { c.g_variant_unref(reply) }
+    return (strings(reply, 0), strings(reply, 1))
+  }
+
+  /// Item.GetSecret: the value of an unlocked item.
+  func secret(of item: String) throws(Failure) -> Secret {
+    let service = try session()
+    let reply = try call(item, "Item", "GetSecret", [sessionPath(service)], reply: "((oayays))")
+    defer { c.g_variant_unref(reply) }
+    let encoded = child(reply, 0)
+    defer { c.g_variant_unref(encoded) }
+    guard let value = c.secret_service_decode_dbus_secret(service, encoded) else {
+      throw .keyringFailed(serviceName, "a value that cannot be decrypted")
+    }
+    defer { release(value) }
+    var count = 0
+    let bytes = c.secret_value_get(value, &count)
+    return Secret(copying: UnsafeRawBufferPointer(start: bytes, count: count))
+  }
+
+  /// Collection.CreateItem, replacing an item of the same attributes. `prompt` is "/" when done.
+  func createItem(
+    in collection: String, label: String, attributes: [(String, String)],
+    _ payload: borrowing Secret
+  ) throws(Failure) -> (item: String, prompt: String) {
+    let service = try session()
+    let value = payload.withBytes { bytes in
+      c.secret_value_new(
+        bytes.baseAddress?.assumingMemoryBound(to: CChar.self), bytes.count, "text/plain")
+    }
+    defer { release(value) }
+    let properties = build(
+      "a{sv}",
+      [
+        entry("org.freedesktop.Secret.Item.Label", text(label)),
+        entry("org.freedesktop.Secret.Item.Attributes", dictionary(attributes)),
+      ])
+    let encoded = c.secret_service_encode_dbus_secret(service, value)
+    let reply = try call(
+      collection, "Collection", "CreateItem", [properties, encoded, c.g_variant_new_boolean(1)],
+      reply: "(oo)")
+    defer { c.g_variant_unref(reply) }
+    return (string(reply, 0), string(reply, 1))
+  }
+
+  /// Item.Delete: the path of a prompt, "/" when done.
+  func deleteItem(_ item: String) throws(Failure) -> String {
+    let reply = try call(item, "Item", "Delete", [], reply: "(o)")
+    defer { c.g_variant_unref(reply) }
+    return string(reply, 0)
+  }
+
+  /// Service.Unlock: what is unlocked now, and the path of a prompt for the rest, or "/".
+  func unlock(_ paths: [String]) throws(Failure) -> (unlocked: [String], prompt: String) {
+    let objects = build("ao", paths.map { c.g_variant_new_object_path($0) })
+    let reply = try call(Self.root, "Service", "Unlock", [objects], reply: "(aoo)")
+    defer { c.g_variant_unref(reply) }
+    return (strings(reply, 0), string(reply, 1))
+  }
+
+  /// Service.ReadAlias: the path of the collection, or "/".
+  func collection(alias: String) throws(Failure) -> String {
+    let reply = try call(Self.root, "Service", "ReadAlias", [text(alias)], reply: "(o)")
+    defer { c.g_variant_unref(reply) }
+    return string(reply, 0)
+  }
+
+  /// The `Collections` property: paths of all.
+  func collections() throws(Failure) -> [String] {
+    let value = try property(Self.root, "Service", "Collections", type: "ao")
+    defer { c.g_variant_unref(value) }
+    return elements(value)
+  }
+
+  /// The `Items` property of a collection.
+  func items(ofCollection path: String) throws(Failure) -> [String] {
+    let value = try property(path, "Collection", "Items", type: "ao")
+    defer { c.g_variant_unref(value) }
+    return elements(value)
+  }
+
+  /// Service.CreateCollection: its path, or "/" and the path of a prompt.
+  func createCollection(
+    label: String, alias: String
+  ) throws(Failure) -> (collection: String, prompt: String) {
+    let properties = build(
+      "a{sv}", [entry("org.freedesktop.Secret.Collection.Label", text(label))])
+    let reply = try call(
+      Self.root, "Service", "CreateCollection", [properties, text(alias)], reply: "(oo)")
+    defer { c.g_variant_unref(reply) }
+    return (string(reply, 0), string(reply, 1))
+  }
+
+  /// The `Label` of a collection.
+  func label(ofCollection path: String) throws(Failure) -> String {
+    let value = try property(path, "Collection", "Label", type: "s")
+    defer { c.g_variant_unref(value) }
+    return String(cString: c.g_variant_get_string(value, nil))
+  }
+
+  /// The `Locked` property of a collection.
+  func isLocked(collection path: String) throws(Failure) -> Bool {
+    let value = try property(path, "Collection", "Locked", type: "b")
+    defer { c.g_variant_unref(value) }
+    return c.g_variant_get_boolean(value) != 0
+  }
+
+  /// The `Attributes` of an item. A keyring that was never unlocked keeps hashes only.
+  func attributes(ofItem path: String) throws(Failure) -> [String: String] {
+    let value = try property(path, "Item", "Attributes", type: "a{ss}")
+    defer { c.g_variant_unref(value) }
+    var found: [String: String] = [:]
+    for index in 0..<c.g_variant_n_children(value) {
+      let pair = child(value, index)
+      found[string(pair, 0)] = string(pair, 1)
+      c.g_variant_unref(pair)
+    }
+    return found
+  }
+
+  /// Prompt.Prompt: shows the dialog and waits for its end, at most `timeout` seconds. Gives
+  /// whether the user dismissed it and, for CreateItem and CreateCollection, the new object.
+  func perform(
+    prompt path: String, timeout: Double
+  ) throws(Failure) -> (dismissed: Bool, object: String?) {
+    begin(timeout)
+    var state = PromptState(c: c)
+    let context = c.g_main_context_new()
+    defer { c.g_main_context_unref(context) }
+    c.g_main_context_push_thread_default(context)
+    defer { c.g_main_context_pop_thread_default(context) }
+    // Its callback does nothing: it ends the wait of each iteration after a second, because the
+    // end of the bus itself is no signal.
+    let alarm = c.g_timeout_source_new(1000)
+    defer { c.g_source_unref(alarm) }
+    c.g_source_set_callback(alarm, { _ in 1 }, nil, nil)
+    _ = c.g_source_attach(alarm, context)
+    defer { c.g_source_destroy(alarm) }
+    let result: Result<Bool, Failure> = withUnsafeMutablePointer(to: &state) { state in
+      let completed = c.g_dbus_connection_signal_subscribe(
+        connection, owner, "org.freedesktop.Secret.Prompt", "Completed", path, nil, 0,
+        promptSignal, state, nil)
+      let vanished = c.g_dbus_connection_signal_subscribe(
+        connection, "org.freedesktop.DBus", "org.freedesktop.DBus", "NameOwnerChanged",
+        "/org/freedesktop/DBus", owner, 0, promptSignal, state, nil)
+      defer {
+        c.g_dbus_connection_signal_unsubscribe(connection, completed)
+        c.g_dbus_connection_signal_unsubscribe(connection, vanished)
+      }
+      do throws(Failure) {
+        c.g_variant_unref(try call(path, "Prompt", "Prompt", [text("")], reply: "()"))
+      } catch {
+        return .failure(error)
+      }
+      while !state.pointee.isDone, Self.now() < deadline,
+        c.g_dbus_connection_is_closed(connection) == 0
+      {
+        _ = c.g_main_context_iteration(context, 1)
+      }
+      return .success(state.pointee.isDone)
+    }
+    guard try result.get() else {
+    guard let connected = authctl_bus_connect(
+      address, UInt32(min(timeout, 86_400) * 1000), &error)
+      // Not by Prompt.Dismiss: gnome-keyring 42.1 aborts on that while its dialog starts. It takes
+      // the dialog away when the connection ends, as it does on Ctrl-C.
+      isAbandoned = true
+      throw .keyringPromptTimeout(seconds: timeout)
+    }
+    if state.isVanished {
+      throw .keyringFailed(serviceName, "it went away while its dialog was open")
+    }
+    return (state.isDismissed, state.object)
+  }
+
+  // MARK: Connection
+
+  /// Finds who owns the name, and talks to that one from here on: a successor has other sessions.
+  private func bind() throws(Failure) {
+    let reply: OpaquePointer
+    do throws(Failure) {
+      reply = try callBus("GetNameOwner", [text(Self.busName)], reply: "(s)")
+    } catch {
+      guard remoteError == "org.freedesktop.DBus.Error.NameHasNoOwner" else { throw error }
+      try start()
+      reply = try callBus("GetNameOwner", [text(Self.busName)], reply: "(s)")
+    }
+    owner = string(reply, 0)
+    c.g_variant_unref(reply)
+    var error: UnsafeMutablePointer<GError>?
+    service = authctl_secret_service_new(connection, owner, try remaining(), &error)
+    if service == nil { throw failure(error) }
+  }
+
+  private func start() throws(Failure) {
+    let flags = c.g_variant_new_uint32(0)
+    do throws(Failure) {
+      c.g_variant_unref(
+        try callBus("StartServiceByName", [text(Self.busName), flags], reply: "(u)"))
+    } catch {
+      if remoteError == "org.freedesktop.DBus.Error.ServiceUnknown" { throw .noSecretService() }
+      throw error
+    }
+  }
+
+  /// The encrypted session, negotiated once.
+  private func session() throws(Failure) -> OpaquePointer {
+    guard let service else { throw .noSecretService() }
+    c.g_dbus_proxy_set_default_timeout(service, try remaining())
+    var error: UnsafeMutablePointer<GError>?
+    if c.secret_service_ensure_session_sync(service, nil, &error) == 0 { throw failure(error) }
+    return service
+  }
+
+  private func sessionPath(_ service: OpaquePointer) -> OpaquePointer {
+    let path = c.secret_service_get_session_dbus_path(service)
+    return c.g_variant_new_object_path(path.map { String(cString: $0) } ?? "/")
+  }
+
+  // MARK: Calls
+
+  private func callBus(
+    _ method: String, _ arguments: [OpaquePointer], reply: String
+  ) throws(Failure) -> OpaquePointer {
+    try send(
+      "org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus", method, arguments,
+      reply)
+  }
+
+  private func call(
+    _ path: String, _ interface: String, _ method: String, _ arguments: [OpaquePointer],
+    reply: String
+  ) throws(Failure) -> OpaquePointer {
+    try send(owner, path, "org.freedesktop.Secret." + interface, method, arguments, reply)
+  }
+
+  private func property(
+    _ path: String, _ interface: String, _ property: String, type: String
+  ) throws(Failure) -> OpaquePointer {
+    let reply = try send(
+      owner, path, "org.freedesktop.DBus.Properties", "Get",
+      [text("org.freedesktop.Secret." + interface), text(property)], "(v)")
+    defer { c.g_variant_unref(reply) }
+    let boxed = child(reply, 0)
+    defer { c.g_variant_unref(boxed) }
+    let value = child(boxed, 0)
+    guard c.g_variant_is_of_type(value, type) != 0 else {
+      c.g_variant_unref(value)
+      throw .keyringFailed(serviceName, "its property \(property) is not of type \(type)")
+    }
+    return value
+  }
+
+  private func send(
+    _ name: String, _ path: String, _ interface: String, _ method: String,
+    _ arguments: [OpaquePointer], _ reply: String
+  ) throws(Failure) -> OpaquePointer {
+    let parameters = build("r", arguments)
+    var error: UnsafeMutablePointer<GError>?
+    remoteError = nil
+    let answer = c.g_dbus_connection_call_sync(
+      connection, name, path, interface, method, parameters, reply,
+      Int32(AUTHCTL_G_DBUS_CALL_FLAGS_NO_AUTO_START), try remaining(), nil, &error)
+    guard let answer else { throw failure(error) }
+    return answer
+  }
+
+  private func remaining() throws(Failure) -> Int32 {
+    let left = deadline - Self.now()
+    guard left > 0 else { throw .keyringTimeout("the keyring", seconds: limit) }
+    return Int32(min(left, 86_400) * 1000) + 1
+  }
+
+  /// Takes over and frees `error`.
+  private func failure(_ error: UnsafeMutablePointer<GError>?) -> Failure {
+    guard let error else { return .keyringFailed(serviceName, "an error without words") }
+    defer { c.g_error_free(error) }
+    if let remote = c.g_dbus_error_get_remote_error(error) {
+      remoteError = String(cString: remote)
+      c.g_free(remote)
+    }
+    if remoteError == "org.freedesktop.Secret.Error.IsLocked" {
+      return .keyringLocked(serviceName, collection: nil, mayPrompt: false)
+    }
+    if error.pointee.domain == c.g_io_error_quark(),
+      error.pointee.code == Int32(AUTHCTL_G_IO_ERROR_TIMED_OUT)
+    {
+      return .keyringTimeout("the keyring", seconds: limit)
+    }
+    // "GDBus.Error:NAME: " in front is for programmers.
+    _ = c.g_dbus_error_strip_remote_error(error)
+    let words = String(cString: error.pointee.message)
+    return .keyringFailed(owner.isEmpty ? "Secret Service" : serviceName, words)
+  }
+
+  // MARK: Values
+
+  private static let busName = "org.freedesktop.secrets"
+  private static let root = "/org/freedesktop/secrets"
+
+  private static func now() -> Double {
+    var time = timespec()
+    clock_gettime(CLOCK_MONOTONIC, &time)
+    return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
+  }
+
+  /// libsecret keeps values in locked memory and wipes that, but falls back to malloc(3) when
+  /// RLIMIT_MEMLOCK is used up: so they are wiped here too. The value is ours alone.
+  private func release(_ value: OpaquePointer) {
+    var count = 0
+    if let bytes = c.secret_value_get(value, &count) {
+      explicit_bzero(UnsafeMutableRawPointer(mutating: bytes), count)
+    }
+    c.secret_value_unref(value)
+  }
+
+  /// GVariants are made floating: the container or call that they are put into owns them.
+  private func text(_ string: String) -> OpaquePointer { c.g_variant_new_string(string) }
+
+  private func entry(_ key: String, _ value: OpaquePointer) -> OpaquePointer {
+    c.g_variant_new_dict_entry(text(key), c.g_variant_new_variant(value))
+  }
+
+  private func dictionary(_ pairs: [(String, String)]) -> OpaquePointer {
+    build("a{ss}", pairs.map { c.g_variant_new_dict_entry(text($0.0), text($0.1)) })
+  }
+
+  private func build(_ type: String, _ elements: [OpaquePointer]) -> OpaquePointer {
+    let builder = c.g_variant_builder_new(type)
+    defer { c.g_variant_builder_unref(builder) }
+    for element in elements { c.g_variant_builder_add_value(builder, element) }
+    return c.g_variant_builder_end(builder)
+  }
+
+  private func child(_ value: OpaquePointer, _ index: Int) -> OpaquePointer {
+    c.g_variant_get_child_value(value, index)
+  }
+
+  private func string(_ value: OpaquePointer, _ index: Int) -> String {
+    let child = child(value, index)
+    defer { c.g_variant_unref(child) }
+    return String(cString: c.g_variant_get_string(child, nil))
+  }
+
+  private func strings(_ value: OpaquePointer, _ index: Int) -> [String] {
+    let child = child(value, index)
+    defer { c.g_variant_unref(child) }
+    return elements(child)
+  }
+
+  private func elements(_ array: OpaquePointer) -> [String] {
+    (0..<c.g_variant_n_children(array)).map { string(array, $0) }
+  }
+}
+
+/// What `promptSignal` leaves for the caller.
+private struct PromptState {
+  let c: authctl_libsecret
+  var isDone = false
+  var isDismissed = false
+  var isVanished = false
+  var object: String?
+}
+
+/// `Completed(dismissed b, result v)` of the prompt, or `NameOwnerChanged` of the service.
+private let promptSignal: GDBusSignalCallback = { _, _, _, _, signal, parameters, data in
+  guard let state = data?.assumingMemoryBound(to: PromptState.self) else { return }
+  let c = state.pointee.c
+  state.pointee.isDone = true
+  guard strcmp(signal, "Completed") == 0, c.g_variant_is_of_type(parameters, "(bv)") != 0 else {
+    state.pointee.isVanished = true
+    return
+  }
+  let dismissed = c.g_variant_get_child_value(parameters, 0)
+  let boxed = c.g_variant_get_child_value(parameters, 1)
+  let result = c.g_variant_get_child_value(boxed, 0)
+  state.pointee.isDismissed = c.g_variant_get_boolean(dismissed) != 0
+  if c.g_variant_is_of_type(result, "o") != 0 {
+    state.pointee.object = String(cString: c.g_variant_get_string(result, nil))
+  }
+  for value in [dismissed, boxed, result] { c.g_variant_unref(value) }
+}

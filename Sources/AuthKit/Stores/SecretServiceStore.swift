@@ -1,0 +1,298 @@
+/// What one stored session is found by. None of it is secret.
+public struct SessionKey: Sendable {
+  /// The profile's name.
+  public var profile: String
+  /// The account's name.
+  public var account: String
+  /// The origin of the profile's `url` at sign-in; it is told, not looked up by.
+  public var origin: String
+
+  /// A key of these three.
+  public init(profile: String, account: String, origin: String) {
+    self.profile = profile
+    self.account = account
+    self.origin = origin
+  }
+}
+
+/// One stored session as `list` sees it.
+public struct SessionItem: Sendable {
+  /// The profile's name; nil in a keyring never unlocked since its start: it has hashes only.
+  public var profile: String?
+  /// The account's name, or nil as above.
+  public var account: String?
+  /// The origin, or nil as above.
+  public var origin: String?
+  /// Whether reading it needs the keyring's password.
+  public var isLocked: Bool
+}
+
+/// Sessions in the freedesktop Secret Service: gnome-keyring, KWallet, KeePassXC.
+///
+/// One item per profile and account, found by the attributes `xdg:schema`, `profile` and
+/// `account`. Attributes only find the item: whether its content belongs to them is the caller's
+/// to check. Two items of one profile and account are an error for `read`, whatever their origins:
+/// an item can be planted, and which one is meant cannot be told. `write` and `delete` leave one
+/// and none, so a new login or a logout mends it.
+///
+/// Every method throws `Failure` of exit code 12: `storeLocked`, `storeMissing`, `storeTimeout`.
+/// https://specifications.freedesktop.org/secret-service-spec/latest/
+public final class SecretServiceStore {
+  private let timeout: Double
+  private let promptTimeout: Double
+  private let mayPrompt: Bool
+  private let busAddress: String?
+  private var bus: SecretServiceBus?
+
+  /// A store that connects at first use. Each operation has `timeout` seconds, and `promptTimeout`
+  /// seconds more while a dialog of the keyring is open; without `mayPrompt` nothing is unlocked
+  /// and no dialog raised. `busAddress` nil is the session bus of the environment.
+  public init(
+    timeout: Double = 30, promptTimeout: Double = 120, mayPrompt: Bool, busAddress: String? = nil
+  ) {
+    self.timeout = timeout
+    self.promptTimeout = promptTimeout
+    self.mayPrompt = mayPrompt
+    self.busAddress = busAddress
+  }
+
+  /// The name of the program that keeps the items, such as `gnome-keyring`; "Secret Service" where
+  /// that cannot be seen. Connects when nothing else did.
+  public var serviceName: String {
+    (try? connected())?.serviceName ?? "Secret Service"
+  }
+
+  /// Whether values cross the bus encrypted; some daemons can only do without (`store test` tells).
+  public func isEncrypted() throws(Failure) -> Bool {
+    try connected().sessionAlgorithm() != "plain"
+  }
+
+  /// Connects and unlocks, so that a later write works: before a login asks or sends anything.
+  public func open() throws(Failure) {
+    let bus = try connected()
+    let collection = try collection(bus)
+    if try bus.isLocked(collection: collection) { try unlock(bus, [collection]) }
+    _ = try bus.sessionAlgorithm()
+  }
+
+  /// The session's payload; nil when it is certainly not there (never for "locked").
+  public func read(profile: String, account: String) throws(Failure) -> Secret? {
+    let bus = try connected()
+    let attributes = try attributes(profile, account)
+    // Twice, because another process may have replaced the item between search and read.
+    for isLast in [false, true] {
+      let items = try unlocked(bus, attributes)
+      guard let item = items.first else { return nil }
+      if items.count > 1 { throw twoItems(bus, items, profile, account) }
+      do throws(Failure) {
+        return try bus.secret(of: item)
+      } catch {
+        if isLast || !bus.isObjectMissing { throw error }
+      }
+    }
+    return nil
+  }
+
+  /// Creates the item in the default collection or replaces it. Others of the same profile and
+  /// account (an earlier origin, a former default collection) are deleted after that, so that no
+  /// failure loses both.
+  public func write(_ payload: borrowing Secret, key: SessionKey) throws(Failure) {
+    let bus = try connected()
+    let attributes = try attributes(key.profile, key.account)
+    let origin = try checked(key.origin)
+    let old = try unlocked(bus, attributes)
+    let label = "authctl: \(key.profile) (\(key.account))"
+    let collection = try collection(bus)
+    let all = attributes + [("origin", origin)]
+    var made: (item: String, prompt: String)
+    do throws(Failure) {
+      made = try bus.createItem(in: collection, label: label, attributes: all, payload)
+    } catch {
+      guard error.kind == .storeLocked else { throw error }
+      try unlock(bus, [collection])
+      made = try bus.createItem(in: collection, label: label, attributes: all, payload)
+    }
+    let item = try finish(bus, made.item, prompt: made.prompt, collection: collection)
+    for other in old where other != item { try remove(bus, other) }
+  }
+
+  /// Deletes what is stored for this profile and account; false when there was nothing.
+  public func delete(profile: String, account: String) throws(Failure) -> Bool {
+    let bus = try connected()
+    let items = try unlocked(bus, try attributes(profile, account))
+    for item in items { try remove(bus, item) }
+    return !items.isEmpty
+  }
+
+  /// Every stored session. Unlocks nothing, reads no secret, raises no dialog. Where the keyring
+  /// shows hashes only, an item's profile is found out by trying `profiles`. An item without
+  /// anything stands for a locked collection that shows nothing of itself.
+  public func list(profiles: [String] = []) throws(Failure) -> [SessionItem] {
+    let bus = try connected()
+    let found = try bus.search([Self.schema])
+    let hashed = try bus.search([Self.hashedSchema]).locked.filter { !found.locked.contains($0) }
+    var items: [SessionItem] = []
+    for (paths, isLocked) in [(found.unlocked, false), (found.locked + hashed, true)] {
+      for path in paths {
+        do throws(Failure) {
+          let attributes = try bus.attributes(ofItem: path)
+          items.append(
+            SessionItem(
+              profile: attributes["profile"], account: attributes["account"],
+              origin: attributes["origin"], isLocked: isLocked))
+        } catch {
+          // Deleted by another process since the search.
+          if bus.isObjectMissing { continue }
+          throw error
+        }
+        guard hashed.contains(path) else { continue }
+        for profile in profiles where items[items.count - 1].profile == nil {
+          let same = try bus.search([Self.hashedSchema, ("profile", try checked(profile))])
+          if same.locked.contains(path) { items[items.count - 1].profile = profile }
+        }
+      }
+    }
+    if items.isEmpty, try hiding(bus) != nil {
+      items.append(SessionItem(profile: nil, account: nil, origin: nil, isLocked: true))
+    }
+    return items
+  }
+
+  // MARK: Steps
+
+  private static let schema = ("xdg:schema", "io.github.authctl.Session")
+
+  /// A keyring of gnome-keyring that was never unlocked since its start knows the MD5 of each
+  /// attribute's value. Searches by the values find its items, except by `xdg:schema`, which it
+  /// believes to be generic: then that one is asked for as the hash.
+  private static let hashedSchema = (
+    "gkr:compat:hashed:xdg:schema", "40bdf6af7d3a37ea4bcf44fac846aa6d"
+  )
+
+  private func attributes(
+    _ profile: String, _ account: String
+  ) throws(Failure) -> [(String, String)] {
+    [Self.schema, ("profile", try checked(profile)), ("account", try checked(account))]
+  }
+
+  /// In C a NUL would end the text, and a shorter name would be somebody else's.
+  private func checked(_ text: String) throws(Failure) -> String {
+    if text.utf8.contains(0) {
+      throw Failure(.failed, "a name with a NUL byte cannot be kept in the keyring")
+    }
+    return text
+  }
+
+  /// The connection, with a fresh time limit. One that has ended is replaced.
+  private func connected() throws(Failure) -> SecretServiceBus {
+    if let bus, !bus.isGone {
+      bus.begin(timeout)
+      return bus
+    }
+    bus = nil
+    let fresh = try SecretServiceBus(
+      address: try sessionBusAddress(busAddress), timeout: timeout)
+    bus = fresh
+    return fresh
+  }
+
+  /// Paths of the items with these attributes, all of them unlocked.
+  private func unlocked(
+    _ bus: SecretServiceBus, _ attributes: [(String, String)]
+  ) throws(Failure) -> [String] {
+    var found = try bus.search(attributes)
+    if found.unlocked.isEmpty, found.locked.isEmpty {
+      found.locked = try bus.search([Self.hashedSchema] + attributes.dropFirst()).locked
+    }
+    if found.unlocked.isEmpty, found.locked.isEmpty, let hiding = try hiding(bus) {
+      found.locked = [hiding]
+    }
+    if !found.locked.isEmpty {
+      try unlock(bus, found.locked)
+      found = try bus.search(attributes)
+      if let still = found.locked.first { throw locked(bus, still) }
+    }
+    return found.unlocked
+  }
+
+  /// The default collection when it is locked and shows no items, as KeePassXC does: it may hold
+  /// what a search did not find. (An empty one of gnome-keyring looks the same.)
+  private func hiding(_ bus: SecretServiceBus) throws(Failure) -> String? {
+    let path = try bus.collection(alias: "default")
+    guard path != "/", try bus.isLocked(collection: path),
+      try bus.items(ofCollection: path).isEmpty
+    else { return nil }
+    return path
+  }
+
+  private func unlock(_ bus: SecretServiceBus, _ paths: [String]) throws(Failure) {
+    guard mayPrompt, let first = paths.first else { throw locked(bus, paths.first ?? "") }
+    let answer = try bus.unlock(paths)
+    if answer.prompt != "/" {
+      let end = try bus.perform(prompt: answer.prompt, timeout: promptTimeout)
+      bus.begin(timeout)
+      if end.dismissed { throw .keyringDismissed() }
+    } else if !paths.allSatisfy({ answer.unlocked.contains($0) }) {
+      throw locked(bus, first)
+    }
+  }
+
+  /// The object that a call made, at once or at the end of its prompt.
+  private func finish(
+    _ bus: SecretServiceBus, _ object: String, prompt: String, collection: String
+  ) throws(Failure) -> String {
+    if prompt == "/" { return object }
+    guard mayPrompt else { throw locked(bus, collection) }
+    let end = try bus.perform(prompt: prompt, timeout: promptTimeout)
+    bus.begin(timeout)
+    if end.dismissed { throw .keyringDismissed() }
+    guard let made = end.object else {
+      throw .keyringFailed(bus.serviceName, "its dialog ended without a result")
+    }
+    return made
+  }
+
+  private func remove(_ bus: SecretServiceBus, _ item: String) throws(Failure) {
+    do throws(Failure) {
+      let prompt = try bus.deleteItem(item)
+      if prompt == "/" { return }
+      guard mayPrompt else { throw locked(bus, item) }
+      let end = try bus.perform(prompt: prompt, timeout: promptTimeout)
+      bus.begin(timeout)
+      if end.dismissed { throw .keyringDismissed() }
+    } catch {
+      if !bus.isObjectMissing { throw error }
+    }
+  }
+
+  /// The default collection. KeePassXC may have none: then the only one that lasts; where there is
+  /// none at all, a new one, for which the keyring asks its user for a password.
+  private func collection(_ bus: SecretServiceBus) throws(Failure) -> String {
+    let path = try bus.collection(alias: "default")
+    if path != "/" { return path }
+    let session = try bus.collection(alias: "session")
+    let lasting = try bus.collections().filter { $0 != session }
+    if let only = lasting.first, lasting.count == 1 { return only }
+    guard mayPrompt, lasting.isEmpty else {
+      throw Failure(
+        .storeMissing, "the keyring (\(bus.serviceName)) has no default collection",
+        hint: "authctl store unlock makes one; or choose one in seahorse or KeePassXC")
+    }
+    let made = try bus.createCollection(label: "Default keyring", alias: "default")
+    return try finish(bus, made.collection, prompt: made.prompt, collection: "")
+  }
+
+  /// `path` is a collection or an item in one: /org/freedesktop/secrets/collection/NAME[/ITEM].
+  private func locked(_ bus: SecretServiceBus, _ path: String) -> Failure {
+    let parts = path.utf8.split(separator: UInt8(ascii: "/")).prefix(5).map { String($0) ?? "" }
+    let label = try? bus.label(ofCollection: "/" + parts.joined(separator: "/"))
+    return .keyringLocked(bus.serviceName, collection: label, mayPrompt: mayPrompt)
+  }
+
+  private func twoItems(
+    _ bus: SecretServiceBus, _ items: [String], _ profile: String, _ account: String
+  ) -> Failure {
+    let origins = items.map { (try? bus.attributes(ofItem: $0))?["origin"] ?? "no origin" }
+    return .twoItems(profile: profile, account: account, origins: origins)
+  }
+}

@@ -1,0 +1,184 @@
+internal import Glibc
+
+extension Failure {
+  /// The keyring has what was asked for, or would, and is locked.
+  static func keyringLocked(_ service: String, collection: String?, mayPrompt: Bool) -> Failure {
+    let place = collection.map { ", collection \"\(keyringText($0))\"" } ?? ""
+    return Failure(
+      .storeLocked, "the keyring is locked (\(service)\(place))",
+      hint: mayPrompt
+        ? "authctl store unlock"
+        : "unlock it in the desktop session, or use AUTHCTL_STORE=file")
+  }
+
+  /// The user closed the dialog, or the service had no way to show one.
+  static func keyringDismissed() -> Failure {
+    Failure(.storeLocked, "the keyring stayed locked: its dialog was dismissed")
+  }
+
+  /// Nobody answered the dialog.
+  static func keyringPromptTimeout(seconds: Double) -> Failure {
+    Failure(
+      .storeTimeout,
+      "the keyring stayed locked: its dialog got no answer in \(keyringSeconds(seconds))",
+      hint: "authctl store unlock")
+  }
+
+  /// Nobody owns org.freedesktop.secrets, and the bus cannot start anybody.
+  static func noSecretService() -> Failure {
+    Failure(
+      .storeMissing, "no Secret Service on this bus (org.freedesktop.secrets)",
+      hint: "apt install gnome-keyring, or AUTHCTL_STORE=file (authctl help ci)")
+  }
+
+  /// No address, and no bus of this user at the usual place.
+  static func noBus() -> Failure {
+    Failure(
+      .storeMissing, "no D-Bus session here: DBUS_SESSION_BUS_ADDRESS is unset",
+      hint: "AUTHCTL_TOKEN, or AUTHCTL_STORE=file (authctl help ci)")
+  }
+
+  /// An address over which secrets would leave this machine, or a program be started.
+  static func busNotLocal(_ address: String) -> Failure {
+    Failure(
+      .storeMissing,
+      "refused the D-Bus session at \(keyringAddress(address)): only unix: sockets are used",
+      hint: "set DBUS_SESSION_BUS_ADDRESS to unix:path=..., or use AUTHCTL_STORE=file")
+  }
+
+  /// The address is good and nobody is there.
+  static func busUnreachable(_ address: String, _ words: String) -> Failure {
+    Failure(
+      .storeMissing, "no D-Bus session at \(keyringAddress(address)): \(keyringText(words))",
+      hint: "AUTHCTL_TOKEN, or AUTHCTL_STORE=file (authctl help ci)")
+  }
+
+  /// dlopen(3) or dlsym(3) did not find it.
+  static func keyringLibraryMissing(_ words: String) -> Failure {
+    Failure(
+      .storeMissing, "libsecret cannot be loaded: \(keyringText(words))",
+      hint: "apt install libsecret-1-0")
+  }
+
+  /// The service or the bus did not answer in time.
+  static func keyringTimeout(_ who: String, seconds: Double) -> Failure {
+    Failure(
+      .storeTimeout, "\(who) did not answer within \(keyringSeconds(seconds))",
+      hint: "authctl doctor")
+  }
+
+  /// Any other error, in the service's own words.
+  static func keyringFailed(_ service: String, _ words: String) -> Failure {
+    Failure(
+      .storeMissing, "the keyring (\(service)) failed: \(keyringText(words))",
+      hint: "authctl doctor")
+  }
+
+  /// More than one item is `profile` and `account`: none of them is trusted.
+  static func twoItems(profile: String, account: String, origins: [String]) -> Failure {
+    let list = origins.map { keyringText($0) }.joined(separator: ", ")
+    let words = [
+      "secret-tool", "clear", "xdg:schema", "io.github.authctl.Session", "profile", profile,
+      "account", account,
+    ]
+    var failure = Failure(
+      .storeMissing,
+      "\(origins.count == 2 ? "two" : "\(origins.count)") items for \(keyringText(profile))"
+        + " (\(keyringText(account))) in the keyring: \(list)",
+      hint: "remove one in seahorse, or all: "
+        + words.map { keyringQuoted($0) }.joined(separator: " "))
+    failure.profile = profile
+    failure.account = account
+    return failure
+  }
+}
+
+/// Text from the service on one line: control, line-separating and direction-changing characters
+/// become `?`, at most 300 characters.
+func keyringText(_ text: String) -> String {
+  var line = String.UnicodeScalarView()
+  for scalar in text.unicodeScalars.prefix(300) {
+    switch scalar.properties.generalCategory {
+    case .control, .format, .lineSeparator, .paragraphSeparator, .surrogate: line.append("?")
+    default: line.append(scalar)
+    }
+  }
+  return String(line)
+}
+
+/// A word as a POSIX shell reads it back.
+private func keyringQuoted(_ word: String) -> String {
+  let isPlain = word.utf8.allSatisfy { byte in
+    switch byte {
+    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+      UInt8(ascii: "0")...UInt8(ascii: "9"):
+      true
+    default: "@%+=:,./_-".utf8.contains(byte)
+    }
+  }
+  if isPlain, !word.isEmpty { return word }
+  let inside = keyringText(word).split(separator: "'", omittingEmptySubsequences: false)
+  return "'" + inside.joined(separator: "'\\''") + "'"
+}
+
+private func keyringSeconds(_ seconds: Double) -> String {
+  seconds.rounded() == seconds ? "\(Int(seconds)) s" : "\(seconds) s"
+}
+
+/// A bus address without its `guid=`, which only makes the line long.
+private func keyringAddress(_ address: String) -> String {
+  let entries = address.split(separator: ";").map { entry in
+    entry.split(separator: ",").filter { !$0.utf8.starts(with: "guid=".utf8) }
+      .joined(separator: ",")
+  }
+  return keyringText(entries.joined(separator: ";"))
+}
+
+/// The address of the user's session bus: `given`, else DBUS_SESSION_BUS_ADDRESS, else the socket
+/// `userBus` (/run/user/UID/bus) where that is this user's. Only `unix:` is used: `tcp:` would send secrets
+/// over the network, `autolaunch:` and `unixexec:` start programs.
+/// https://dbus.freedesktop.org/doc/dbus-specification.html#addresses
+func sessionBusAddress(_ given: String?, userBus: String? = nil) throws(Failure) -> String {
+  let address = given ?? getenv("DBUS_SESSION_BUS_ADDRESS").map { String(cString: $0) } ?? ""
+  if address.isEmpty {
+    let path = userBus ?? "/run/user/\(geteuid())/bus"
+    var status = stat()
+    guard lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFSOCK,
+      status.st_uid == geteuid()
+    else { throw .noBus() }
+    return "unix:path=\(path)"
+  }
+  let isLocal = address.utf8.split(separator: UInt8(ascii: ";")).allSatisfy {
+    $0.starts(with: "unix:".utf8)
+  }
+  guard isLocal else { throw .busNotLocal(address) }
+  return address
+}
+
+/// What people call the Secret Service that is process `pid`; nil when that cannot be seen.
+func secretServiceName(pid: UInt32) -> String? {
+  var path = [UInt8](repeating: 0, count: 4096)
+  var count = path.withUnsafeMutableBytes { bytes in
+    bytes.withMemoryRebound(to: CChar.self) { chars in
+      chars.baseAddress.map { readlink("/proc/\(pid)/exe", $0, chars.count) } ?? -1
+    }
+  }
+  if count <= 0 {
+    // gnome-keyring-daemon has a capability on Debian, which hides `exe` from other processes.
+    // The kernel cuts `comm` to 15 bytes.
+    let descriptor = open("/proc/\(pid)/comm", O_RDONLY | O_CLOEXEC)
+    guard descriptor >= 0 else { return nil }
+    defer { close(descriptor) }
+    count = path.withUnsafeMutableBytes { Glibc.read(descriptor, $0.baseAddress, $0.count) }
+  }
+  guard count > 0 else { return nil }
+  let name = path[..<count].prefix { $0 != UInt8(ascii: "\n") }
+    .split(separator: UInt8(ascii: "/")).last
+  let program = String(decoding: name ?? [], as: UTF8.self)
+  let known = [
+    ("gnome-keyring-d", "gnome-keyring"), ("kwalletd", "KWallet"), ("ksecretd", "KWallet"),
+    ("keepassxc", "KeePassXC"),
+  ]
+  if let match = known.first(where: { program.utf8.starts(with: $0.0.utf8) }) { return match.1 }
+  return program.isEmpty ? nil : keyringText(program)
+}

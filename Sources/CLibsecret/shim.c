@@ -1,0 +1,146 @@
+#include "shim.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+// environ(7): unistd.h declares it under _GNU_SOURCE only.
+extern char **environ;
+
+static struct authctl_libsecret table;
+static const struct authctl_libsecret *loaded;
+static char error_text[256];
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+// SECRET_BACKEND=file and SECRET_FILE_* swap the store silently, G_DBUS_DEBUG prints messages on
+// stdout, G_MESSAGES_DEBUG libsecret's own log.
+static void clean_environment(void) {
+  static const char prefix[] = "SECRET_FILE_";
+  unsetenv("SECRET_BACKEND");
+  unsetenv("G_DBUS_DEBUG");
+  unsetenv("G_MESSAGES_DEBUG");
+  for (char **entry = environ; entry && *entry;) {
+    const char *equals = strchr(*entry, '=');
+    char *name = NULL;
+    if (equals && strncmp(*entry, prefix, sizeof prefix - 1) == 0)
+      name = strndup(*entry, (size_t)(equals - *entry));
+    // unsetenv() moves the entries behind it up by one: look at the same place again.
+    if (!name || unsetenv(name) != 0) entry++;
+    free(name);
+  }
+}
+
+static void fail(void) {
+  const char *words = dlerror();
+  strncpy(error_text, words ? words : "cannot be loaded", sizeof error_text - 1);
+}
+
+static void load(void) {
+  clean_environment();
+  void *library = dlopen("libsecret-1.so.0", RTLD_LAZY | RTLD_LOCAL);
+  if (!library) {
+    fail();
+    return;
+  }
+  // dlsym() on a library looks in those that it depends on too: GLib, GObject and GIO.
+#define FN(name)                                         \
+  *(void **)(&table.name) = dlsym(library, #name);       \
+  if (!*(void **)(&table.name)) {                        \
+    fail();                                              \
+    return;                                              \
+  }
+  AUTHCTL_LIBSECRET_FUNCTIONS(FN)
+#undef FN
+  loaded = &table;
+}
+
+const struct authctl_libsecret *authctl_libsecret_load(void) {
+  pthread_once(&once, load);
+  return loaded;
+}
+
+const char *authctl_libsecret_error(void) { return error_text; }
+
+struct connecting {
+  GDBusConnection *connection;
+  GError *error;
+  int done;
+};
+
+static void on_connected(GObject *source, GAsyncResult *result, void *data) {
+  (void)source;
+  struct connecting *state = data;
+  state->connection = table.g_dbus_connection_new_for_address_finish(result, &state->error);
+  state->done = 1;
+}
+
+static int on_alarm(void *late) {
+  *(int *)late = 1;
+  return 0;
+}
+
+GDBusConnection *authctl_bus_connect(
+    const char *address, unsigned milliseconds, GErrorOut error) {
+  // G_DBUS_CONNECTION_FLAGS_AUTHENTICATION_CLIENT, _MESSAGE_BUS_CONNECTION
+  const int flags = 1 << 0 | 1 << 3;
+  int late = 0;
+  struct connecting *state = calloc(1, sizeof *state);
+  if (!state) abort();
+  GCancellable *cancellable = table.g_cancellable_new();
+  GMainContext *context = table.g_main_context_new();
+  GSource *alarm = table.g_timeout_source_new(milliseconds);
+  table.g_source_set_callback(alarm, on_alarm, &late, NULL);
+  table.g_source_attach(alarm, context);
+  table.g_main_context_push_thread_default(context);
+  table.g_dbus_connection_new_for_address(address, flags, NULL, cancellable, on_connected, state);
+  while (!state->done && !late) table.g_main_context_iteration(context, 1);
+  table.g_main_context_pop_thread_default(context);
+  table.g_source_destroy(alarm);
+  table.g_source_unref(alarm);
+  table.g_cancellable_cancel(cancellable);
+  table.g_object_unref((GObject *)cancellable);
+  // What GDBus still holds of a connection that came too late is left to it: it cannot be
+  // cancelled at every point, and on_connected may be called whenever this context runs.
+  if (!state->done) return NULL;
+  GDBusConnection *connection = state->connection;
+  *error = state->error;
+  free(state);
+  table.g_main_context_unref(context);
+  return connection;
+}
+
+static size_t service_type;
+static pthread_once_t service_type_once = PTHREAD_ONCE_INIT;
+
+static void use_plain_constructor(void *class_, void *data) {
+  (void)data;
+  GObjectClass *proxy = table.g_type_class_peek_parent(table.g_type_class_peek_parent(class_));
+  ((GObjectClass *)class_)->constructor = proxy->constructor;
+}
+
+// SecretService's own constructor puts every instance on GLib's shared session connection, which
+// ends the process when the bus goes away and can neither be bounded in time nor given an address.
+// A subclass with the constructor of its parent, GDBusProxy, takes the connection that it is given.
+static void register_service_type(void) {
+  GTypeQuery query;
+  size_t parent = table.secret_service_get_type();
+  table.g_type_query(parent, &query);
+  service_type = table.g_type_register_static_simple(
+      parent, "AuthctlSecretService", query.class_size, use_plain_constructor,
+      query.instance_size, NULL, 0);
+}
+
+SecretService *authctl_secret_service_new(
+    GDBusConnection *connection, const char *owner, int milliseconds, GErrorOut error) {
+  // G_DBUS_PROXY_FLAGS_DO_NOT_LOAD_PROPERTIES, _DO_NOT_CONNECT_SIGNALS, _DO_NOT_AUTO_START: with
+  // these and a unique name the constructor sends nothing.
+  // https://docs.gtk.org/gio/flags.DBusProxyFlags.html
+  const int flags = 1 << 0 | 1 << 1 | 1 << 2;
+  pthread_once(&service_type_once, register_service_type);
+  return table.g_initable_new(
+      service_type, NULL, error, "g-connection", connection, "g-flags", flags, "g-name", owner,
+      "g-object-path", "/org/freedesktop/secrets", "g-interface-name",
+      "org.freedesktop.Secret.Service", "g-default-timeout", milliseconds, NULL);
+}

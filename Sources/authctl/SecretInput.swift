@@ -1,0 +1,235 @@
+internal import AuthKit
+internal import Glibc
+
+/// The secrets that a command may be given, in the order in which their `-stdin` options read
+/// (contract section 2).
+enum SecretKind: Int, CaseIterable {
+  case password
+  case otp
+  case clientSecret
+  case appKey
+  case token
+  case refreshToken
+
+  /// What it is called in messages.
+  var name: String {
+    switch self {
+    case .password: "password"
+    case .otp: "one-time code"
+    case .clientSecret: "client secret"
+    case .appKey: "app key"
+    case .token: "token"
+    case .refreshToken: "refresh token"
+    }
+  }
+
+  /// What its options begin with: `--STEM-stdin`.
+  var stem: String {
+    switch self {
+    case .password: "password"
+    case .otp: "otp"
+    case .clientSecret: "client-secret"
+    case .appKey: "app-key"
+    case .token: "token"
+    case .refreshToken: "refresh-token"
+    }
+  }
+
+  /// The environment variable that gives it. Tokens have none: `AUTHCTL_TOKEN` replaces a
+  /// session, it does not make one.
+  var variable: String? {
+    switch self {
+    case .password: "AUTHCTL_PASSWORD"
+    case .otp: "AUTHCTL_OTP"
+    case .clientSecret: "AUTHCTL_CLIENT_SECRET"
+    case .appKey: "AUTHCTL_APP_KEY"
+    case .token, .refreshToken: nil
+    }
+  }
+
+  /// The most bytes it may have. Tokens that list groups and rights pass 4 KiB.
+  var limit: Int {
+    switch self {
+    case .password, .otp, .clientSecret, .appKey: 4096
+    case .token, .refreshToken: 65536
+    }
+  }
+}
+
+/// What the command line says about one secret.
+struct SecretSource {
+  var kind: SecretKind
+  /// `--STEM-stdin`.
+  var fromStdin = false
+  /// `--STEM-file F`; `-` is standard input.
+  var file: String?
+  /// `--STEM-fd N`.
+  var descriptor: Int32?
+  /// `--STEM-command CMD`.
+  var command: String?
+
+  /// The options that were given, as they are spelled.
+  fileprivate var options: [String] {
+    var suffixes: [String] = []
+    if fromStdin { suffixes.append("stdin") }
+    if file != nil { suffixes.append("file") }
+    if descriptor != nil { suffixes.append("fd") }
+    if command != nil { suffixes.append("command") }
+    return suffixes.map { "--\(kind.stem)-\($0)" }
+  }
+}
+
+/// Gets secrets from where the command line and the environment say (contract section 4).
+///
+/// Nothing is read before it is asked for, but lines of standard input are taken in the order of
+/// `SecretKind`, whichever is asked for first.
+final class SecretReader {
+  private let environment: [String: String]
+  private let redactor: Redactor
+  private var sources: [SecretKind: SecretSource] = [:]
+  private var lines: [SecretKind: SharedSecret] = [:]
+
+  /// - Parameter redactor: learns every secret that is read.
+  /// - Throws: `usage` when two options give one secret or a descriptor is not open.
+  init(
+    sources given: [SecretSource], environment: [String: String], redactor: Redactor
+  ) throws(Failure) {
+    self.environment = environment
+    self.redactor = redactor
+    for var source in given {
+      let options = source.options
+      if options.isEmpty { continue }
+      if options.count > 1 {
+        let both = options.prefix(2).joined(separator: " and ")
+        throw Failure(.usage, "\(both) both give the \(source.kind.name); use one of them")
+      }
+      if let descriptor = source.descriptor { try Self.keepToOurselves(descriptor, options[0]) }
+      if source.descriptor == STDIN_FILENO || isDash(source.file) {
+        source = SecretSource(kind: source.kind, fromStdin: true)
+      }
+      sources[source.kind] = source
+    }
+  }
+
+  /// Whether an option or a variable gives it, so that nobody need be asked.
+  func isGiven(_ kind: SecretKind) -> Bool {
+    sources[kind] != nil || kind.variable.map { environment[$0] != nil } ?? false
+  }
+
+  /// The secret; without an option and a variable, what `prompt` answers.
+  ///
+  /// Files are read and commands run at each call; a line of a stream is read once and kept.
+  ///
+  /// - Throws: `usage` for an unfit secret or file, `inputNeeded` when a stream has ended or a
+  ///   command failed, and what `prompt` throws.
+  /// - Returns: nil when there is no source at all.
+  func read(
+    _ kind: SecretKind, prompt: (() throws(Failure) -> Secret)? = nil
+  ) throws(Failure) -> Secret? {
+    guard let secret = try find(kind, prompt) else { return nil }
+    redactor.learn(secret)
+    return secret
+  }
+
+  private func find(
+    _ kind: SecretKind, _ prompt: (() throws(Failure) -> Secret)?
+  ) throws(Failure) -> Secret? {
+    guard let source = sources[kind] else {
+      if let variable = kind.variable, let value = environment[variable] {
+        return try fromVariable(variable, value, kind)
+      }
+      return try prompt?()
+    }
+    let option = source.options[0]
+    if source.fromStdin {
+      try readStandardInput(upTo: kind)
+    } else if let descriptor = source.descriptor, lines[kind] == nil {
+      let line = try Self.line(from: descriptor, kind, "descriptor \(descriptor)", option)
+      lines[kind] = SharedSecret(line)
+    }
+    if let line = lines[kind] { return line.copy() }
+    if let file = source.file { return try fromFile(file, kind, option) }
+    guard let command = source.command else { return nil }
+    let output = try SecretCommand(command, option: option, environment: environment).run()
+    return try output.withBytes { bytes throws(Failure) in
+      let line = SecretText.firstLine(bytes)
+      return try SecretText.checked(line, name: kind.name, from: option, limit: kind.limit)
+    }
+  }
+
+  private func fromVariable(
+    _ variable: String, _ value: String, _ kind: SecretKind
+  ) throws(Failure) -> Secret {
+    try Secret(value).withBytes { bytes throws(Failure) in
+      let line = SecretText.withoutLineEnd(bytes)
+      return try SecretText.checked(line, name: kind.name, from: variable, limit: kind.limit)
+    }
+  }
+
+  private func fromFile(
+    _ path: String, _ kind: SecretKind, _ option: String
+  ) throws(Failure) -> Secret {
+    let file = try PrivateFile(path, option: option, environment: environment)
+    return try Self.line(from: file.descriptor, kind, DisplayText.oneLine(path), option)
+  }
+
+  private func readStandardInput(upTo last: SecretKind) throws(Failure) {
+    for kind in SecretKind.allCases where kind.rawValue <= last.rawValue && lines[kind] == nil {
+      guard let source = sources[kind], source.fromStdin else { continue }
+      let line = try Self.line(from: STDIN_FILENO, kind, "standard input", source.options[0])
+      lines[kind] = SharedSecret(line)
+    }
+  }
+
+  /// One line, read byte by byte: what follows belongs to the next option, to `-d @-`, or to the
+  /// child of `exec`.
+  private static func line(
+    from descriptor: Int32, _ kind: SecretKind, _ stream: String, _ option: String
+  ) throws(Failure) -> Secret {
+    var line = SecretBuilder(capacity: kind.limit + 2)
+    var byte: UInt8 = 0
+    // Room for the line and its CR LF; anything longer is refused below for its length.
+    while line.count < kind.limit + 2 {
+      let count = Glibc.read(descriptor, &byte, 1)
+      if count == 1 {
+        line.append(byte)
+        if byte == UInt8(ascii: "\n") { break }
+      } else if count == 0 {
+        if line.count == 0 && !isRegular(descriptor) {
+          throw Failure(
+            .inputNeeded, "\(stream) ended before the \(kind.name)",
+            hint: "\(option) reads one line")
+        }
+        break
+      } else if errno == EAGAIN {
+        var waiting = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+        poll(&waiting, 1, -1)
+      } else if errno != EINTR {
+        throw Failure(.usage, "\(option): \(stream): \(String(cString: strerror(errno)))")
+      }
+    }
+    byte = 0
+    return try line.secret().withBytes { bytes throws(Failure) in
+      let text = SecretText.firstLine(bytes)
+      return try SecretText.checked(text, name: kind.name, from: option, limit: kind.limit)
+    }
+  }
+
+  // An empty file holds an empty password; an empty stream holds none.
+  private static func isRegular(_ descriptor: Int32) -> Bool {
+    var status = stat()
+    return fstat(descriptor, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
+      && descriptor != STDIN_FILENO
+  }
+
+  // Children are to get the descriptors that the caller passed, less this one (security rule B11).
+  private static func keepToOurselves(_ descriptor: Int32, _ option: String) throws(Failure) {
+    let flags = descriptor < 0 ? -1 : fcntl(descriptor, F_GETFD)
+    guard flags >= 0 else { throw Failure(.usage, "\(option): \(descriptor) is not open") }
+    if descriptor > STDERR_FILENO { _ = fcntl(descriptor, F_SETFD, flags | FD_CLOEXEC) }
+  }
+}
+
+private func isDash(_ file: String?) -> Bool {
+  file?.utf8.elementsEqual("-".utf8) ?? false
+}

@@ -1,0 +1,46 @@
+import FlyingFox
+import Foundation
+
+/// Takes each request past the recorder, the tricks and the dialects.
+struct Router: HTTPHandler {
+  private let control: Control
+  private let dialects: [@Sendable (Request) async -> Answer?]
+  private let tricks = Tricks()
+  private let recorder = Recorder()
+
+  init(options: Options, raw: RawListener?) {
+    let (accounts, signer) = (Accounts(), Signer())
+    control = Control(accounts: accounts, tricks: tricks, recorder: recorder, raw: raw)
+    let demo = DemoDialect(accounts: accounts, signer: signer, options: options)
+    let express = ExpressJWT(accounts: accounts, signer: signer, tokenTTL: options.tokenTTL)
+    let vapor = VaporBasic(accounts: accounts, signer: signer, options: options)
+    let railsJWT = RailsJWT(accounts: accounts, signer: signer, tokenTTL: options.tokenTTL)
+    let turbo = RailsTurbo(accounts: accounts, signer: signer, tokenTTL: options.tokenTTL)
+    let selfie = RailsSelfie(accounts: accounts, tokenTTL: options.tokenTTL)
+    // The first that answers: rails-turbo's `GET /me` stands before demo's and passes on a Bearer
+    // that is not its own; express-jwt answers what is left under /api.
+    dialects = [
+      turbo.answer, demo.answer, PlayGround().answer, vapor.answer, railsJWT.answer,
+      selfie.answer, express.answer,
+    ]
+  }
+
+  func handleRequest(_ raw: HTTPRequest) async throws -> HTTPResponse {
+    let request = try await Request(raw)
+    if let answer = await control.answer(request) { return answer.response(to: request.method) }
+    await recorder.note(request)
+    guard let trick = await tricks.take(for: request) else {
+      return await realAnswer(request).response(to: request.method)
+    }
+    let real = trick.needsRealAnswer ? await realAnswer(request) : nil
+    if let delay = trick.delay { try await Task.sleep(for: .seconds(delay)) }
+    return trick.answer(instead: real).response(to: request.method)
+  }
+
+  private func realAnswer(_ request: Request) async -> Answer {
+    for dialect in dialects {
+      if let answer = await dialect(request) { return answer }
+    }
+    return .json(404, ["message": "Not found"], type: "application/json")
+  }
+}

@@ -1,0 +1,421 @@
+import Glibc
+import Synchronization
+import Testing
+
+/// A small world of its own for one test: folders, a private session bus, a real gnome-keyring.
+/// Nothing in it is shared with another test or with the machine's user.
+///
+///     try await Sandbox.with { box in
+///       let api = try await box.api("--token-ttl", "2")
+///       let run = try await box.run("get", api.url + "/me")
+///       #expect(run.status == 10)
+///     }
+final class Sandbox: Sendable {
+  enum Kind: Sendable {
+    /// A bus with an unlocked keyring on it.
+    case keyring
+    /// A bus on which nobody offers secrets.
+    case busOnly
+    /// No bus: DBUS_SESSION_BUS_ADDRESS is not set.
+    case none
+  }
+  private struct State {
+    var children: [Child] = []
+    var daemons: [Child] = []
+    var keyring: Child?
+    var recorders: [Recorder] = []
+    var runs: [SeenRun] = []
+    var closed = false
+  }
+
+  let kind: Kind
+  /// The sandbox's folder; everything below goes away with it.
+  let root: String
+  /// The password that unlocks the keyring.
+  let keyringPassword = "keyring-\(UInt64.random(in: 0 ... .max))"
+  let canary: Canary
+  private let watchdog: Child
+  private let state = Mutex(State())
+
+  var home: String { root + "/home" }
+  var configHome: String { root + "/config" }
+  var stateHome: String { root + "/state" }
+  var cacheHome: String { root + "/cache" }
+  var dataHome: String { root + "/data" }
+  var runtimeDirectory: String { root + "/run" }
+  var busSocket: String { root + "/bus" }
+
+  /// Opens a sandbox, runs `body`, and takes all of it away again whatever happened. At a good end
+  /// of `body` the canary is asked, too: see `Canary`.
+  @discardableResult
+  static func with<T>(
+    _ kind: Kind = .keyring, isolation: isolated (any Actor)? = #isolation,
+    sourceLocation: SourceLocation = #_sourceLocation, _ body: (Sandbox) async throws -> T
+  ) async throws -> T {
+    let isOutermost = !Gate.isInside
+    if isOutermost { await Gate.sandboxes.enter() }
+    do {
+      let box = try Sandbox(kind)
+      do {
+        try await box.startServices()
+        let result = try await Gate.$isInside.withValue(true) { try await body(box) }
+        await box.endChildren()
+        box.canary.check(box, sourceLocation)
+        await box.close()
+        if isOutermost { await Gate.sandboxes.leave() }
+        return result
+      } catch {
+        await box.close()
+        throw error
+      }
+    } catch {
+      if isOutermost { await Gate.sandboxes.leave() }
+      throw error
+    }
+  }
+
+  private init(_ kind: Kind) throws {
+    self.kind = kind
+    // Not TMPDIR: the path of a Unix socket may have 107 bytes.
+    var template = Array("/tmp/authctl-XXXXXX".utf8CString)
+    guard mkdtemp(&template) != nil else { throw HarnessError("mkdtemp: errno \(errno)") }
+    root = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    canary = Canary()
+    watchdog = try Child(Self.watchdog(root))
+    let folders = [
+      home, configHome, stateHome, cacheHome, dataHome, runtimeDirectory, root + "/keyring",
+    ]
+    for folder in folders { mkdir(folder, 0o700) }
+  }
+
+  /// A shell that waits for its stdin to end, which it does also when the test process is killed,
+  /// and then kills what is left and removes the folder. It reads the pids of process groups to
+  /// kill (and "-PID" of those that ended); others it knows by the folder in their environment.
+  /// (PR_SET_PDEATHSIG would fire when the starting thread ends, not the process.)
+  private static func watchdog(_ root: String) -> Launch {
+    // grep ends with 2, though it found something, when a process vanished meanwhile.
+    let script = #"""
+      trap '' HUP INT TERM
+      live=' '
+      while read -r pid; do
+        case $pid in
+        -*) pid=${pid#-}
+            case $live in *" $pid "*) live="${live%% $pid *} ${live#* $pid }" ;; esac ;;
+        *) live="$live$pid " ;;
+        esac
+      done
+      for pid in $live; do kill -KILL "-$pid"; done 2>/dev/null
+      tries=0
+      while found=$(grep -lsF -e "$1/" /proc/[0-9]*/environ); [ -n "$found" ] && [ $tries -lt 500 ]; do
+        for file in $found; do
+          pid=${file#/proc/}
+          kill -KILL "${pid%/environ}"
+        done
+        tries=$((tries + 1))
+      done 2>/dev/null
+      rm -rf -- "$1" || { sleep 1; rm -rf -- "$1"; }
+      """#
+    return Launch(
+      command: ["/bin/sh", "-c", script, "sh", root], environment: ["PATH": "/usr/bin:/bin"],
+      directory: "/", stdin: [], keepInputOpen: true, limit: nil, isSampled: false)
+  }
+
+  private func startServices() async throws {
+    guard kind != .none else { return }
+    let configuration = """
+      <!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN"
+       "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
+      <busconfig>
+        <type>session</type>
+        <listen>unix:path=\(busSocket)</listen>
+        <auth>EXTERNAL</auth>
+        <policy context="default">
+          <allow send_destination="*" eavesdrop="true"/>
+          <allow eavesdrop="true"/>
+          <allow own="*"/>
+        </policy>
+      </busconfig>
+      """
+    try write("keyring/bus.conf", configuration)
+    let daemon = try spawn(
+      Launch(
+        command: [
+          "/usr/bin/dbus-daemon", "--nofork", "--nopidfile", "--print-address=1",
+          "--config-file=\(root)/keyring/bus.conf",
+        ], environment: environment(), directory: root, limit: nil, isSampled: false),
+      isDaemon: true)
+    try await daemon.waitFor("unix:")
+    if kind == .keyring { try await startKeyring() }
+  }
+
+  /// Starts the keyring (again, after `killKeyring()`), unlocked, and waits until it answers.
+  func startKeyring() async throws {
+    var variables = environment()
+    // Its files lie apart from what the program under test may write: Canary passes them over.
+    for name in ["HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME"] {
+      variables[name] = root + "/keyring"
+    }
+    let daemon = try spawn(
+      Launch(
+        command: [
+          "/usr/bin/gnome-keyring-daemon", "--foreground", "--unlock", "--components=secrets",
+          "--control-directory=\(root)/keyring/control",
+        ], environment: variables, directory: root,
+        stdin: Array(keyringPassword.utf8), limit: nil, isSampled: false),
+      isDaemon: true)
+    state.withLock { $0.keyring = daemon }
+    let socket = busSocket
+    try await onThread {
+      let bus = try DBusConnection(path: socket)
+      let start = monotonicMilliseconds()
+      while try !SecretService.isOwned(on: bus) {
+        guard daemon.view.status == nil, monotonicMilliseconds() - start < 20_000 else {
+          throw HarnessError("gnome-keyring-daemon does not come up: \(daemon.view)")
+        }
+        usleep(1000)
+      }
+      let service = try SecretService(socket: socket)
+      guard try service.defaultCollection() != "/" else {
+        throw HarnessError("gnome-keyring-daemon has no default collection")
+      }
+    }
+  }
+
+  // MARK: Running
+
+  /// The whole environment of a child: nothing is inherited. `extra` overrides; nil removes.
+  func environment(_ extra: [String: String?] = [:]) -> [String: String] {
+    var variables: [String: String] = [
+      "PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": home, "LANG": "C.UTF-8", "TZ": "UTC",
+      "XDG_CONFIG_HOME": configHome, "XDG_STATE_HOME": stateHome, "XDG_CACHE_HOME": cacheHome,
+      "XDG_DATA_HOME": dataHome, "XDG_RUNTIME_DIR": runtimeDirectory,
+    ]
+    if kind != .none { variables["DBUS_SESSION_BUS_ADDRESS"] = "unix:path=\(busSocket)" }
+    for (name, value) in extra { variables[name] = value }
+    return variables
+  }
+
+  /// Runs authctl (or `program`) and waits for its end; stdin is /dev/null unless given.
+  /// - Parameter mayPrint: secrets of `canary` that this run may print (`token`, say).
+  /// - Throws: `HarnessError` when it cannot be started, or was killed after 60 s.
+  @discardableResult
+  func run(
+    _ arguments: String..., stdin: String? = nil, env: [String: String?] = [:],
+    program: String? = nil, directory: String? = nil, closed: Set<Int32> = [],
+    mayPrint: [String] = [], limit: Int = 60
+  ) async throws -> Run {
+    try await run(
+      arguments, stdin: stdin, env: env, program: program, directory: directory, closed: closed,
+      mayPrint: mayPrint, limit: limit)
+  }
+
+  @discardableResult
+  func run(
+    _ arguments: [String], stdin: String? = nil, env: [String: String?] = [:],
+    program: String? = nil, directory: String? = nil, closed: Set<Int32> = [],
+    mayPrint: [String] = [], limit: Int = 60
+  ) async throws -> Run {
+    try await start(
+      arguments, stdin: stdin, env: env, program: program, directory: directory, closed: closed,
+      mayPrint: mayPrint, limit: limit
+    ).finish()
+  }
+
+  /// Starts authctl (or `program`) without waiting: for signals, and for several at once. What
+  /// still runs at the sandbox's end is killed.
+  /// - Parameter keepInputOpen: stdin is a pipe that stays open until `closeInput()`.
+  func start(
+    _ arguments: [String], stdin: String? = nil, keepInputOpen: Bool = false,
+    env: [String: String?] = [:], program: String? = nil, directory: String? = nil,
+    closed: Set<Int32> = [], mayPrint: [String] = [], limit: Int = 60
+  ) throws -> Child {
+    let child = try spawn(
+      Launch(
+        command: [try program ?? Built.authctl()] + arguments, environment: environment(env),
+        directory: directory ?? home, streams: .pipes(closed: closed),
+        stdin: stdin.map { Array($0.utf8) }, keepInputOpen: keepInputOpen, limit: limit))
+    state.withLock { $0.runs.append(SeenRun(child: child, mayPrint: mayPrint)) }
+    return child
+  }
+
+  /// Starts DemoAPI with these options; it ends with the sandbox.
+  func api(_ options: String...) async throws -> APIServer {
+    let child = try spawn(
+      Launch(
+        command: [try Built.demoAPI(), "--port", "0", "--until-eof"] + options,
+        environment: environment(), directory: home, stdin: [], keepInputOpen: true, limit: nil,
+        isSampled: false),
+      isDaemon: true)
+    return try await APIServer(child)
+  }
+
+  /// Starts a recorder; it ends with the sandbox. See `Recorder`.
+  func recorder(
+    at address: String = "127.0.0.1", port: UInt16 = 0,
+    answering answer: @escaping Recorder.Answering = Recorder.ok
+  ) throws -> Recorder {
+    let recorder = try Recorder(at: address, port: port, answering: answer)
+    state.withLock { $0.recorders.append(recorder) }
+    return recorder
+  }
+
+  /// Spawns a child that the sandbox, and failing that the watchdog, kills at the end.
+  func spawn(_ launch: Launch, isDaemon: Bool = false) throws -> Child {
+    guard !state.withLock({ $0.closed }) else { throw HarnessError("the sandbox is closed") }
+    let child = try Child(launch)
+    let watchdog = watchdog
+    watchdog.write("\(child.pid)\n".utf8)
+    state.withLock {
+      if isDaemon { $0.daemons.append(child) } else { $0.children.append(child) }
+    }
+    Task {
+      await child.until { $0.finished }
+      watchdog.write("-\(child.pid)\n".utf8)
+    }
+    return child
+  }
+
+  /// For `Canary`: what was run so far.
+  var runs: [SeenRun] { state.withLock { $0.runs } }
+
+  func remember(_ child: Child, mayPrint: [String]) {
+    state.withLock { $0.runs.append(SeenRun(child: child, mayPrint: mayPrint)) }
+  }
+
+  // MARK: The keyring
+
+  /// Every item of every collection, with its secret (nil where locked).
+  func items() async throws -> [KeyringItem] {
+    let socket = busSocket
+    return try await onThread { try SecretService(socket: socket).items() }
+  }
+
+  /// Stores an item in the default collection beside any that has the same attributes.
+  func store(attributes: [String: String], secret: String, label: String = "test") async throws {
+    let socket = busSocket
+    try await onThread {
+      try SecretService(socket: socket)
+        .store(label: label, attributes: attributes, secret: Array(secret.utf8))
+    }
+  }
+
+  /// Locks the default collection. There is no prompter on the bus: it stays locked.
+  func lockKeyring() async throws {
+    let socket = busSocket
+    try await onThread {
+      let service = try SecretService(socket: socket)
+      try service.lock(try service.defaultCollection())
+    }
+  }
+
+  /// The keyring stops answering (SIGSTOP) but keeps its name on the bus.
+  func stopKeyring() { state.withLock { $0.keyring }?.signal(SIGSTOP) }
+  func continueKeyring() { state.withLock { $0.keyring }?.signal(SIGCONT) }
+
+  /// The keyring dies, and its bus name with it.
+  func killKeyring() async throws {
+    guard let daemon = state.withLock({ $0.keyring }) else { return }
+    daemon.signal(SIGKILL)
+    await daemon.until { $0.finished }
+    let socket = busSocket
+    try await onThread {
+      let bus = try DBusConnection(path: socket)
+      while try SecretService.isOwned(on: bus) { usleep(1000) }
+    }
+  }
+
+  // MARK: Files
+
+  /// Writes a file below `root` (folders are made, 0700). `Canary` passes it over while it is
+  /// unchanged, so a test may put secrets into it. Returns the absolute path.
+  @discardableResult
+  func write(_ path: String, _ content: String, mode: mode_t = 0o600) throws -> String {
+    let full = root + "/" + path
+    var folder = ""
+    for part in full.split(separator: "/").dropLast() {
+      folder += "/" + part
+      mkdir(folder, 0o700)
+    }
+    let bytes = Array(content.utf8)
+    let file = open(full, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode)
+    guard file >= 0 else { throw HarnessError("cannot write \(full): errno \(errno)") }
+    defer { Glibc.close(file) }
+    guard Glibc.write(file, bytes, bytes.count) == bytes.count, fchmod(file, mode) == 0 else {
+      throw HarnessError("cannot write \(full): errno \(errno)")
+    }
+    canary.allow(file: full, bytes)
+    return full
+  }
+
+  /// The content of a file below `root`; nil when there is none.
+  func read(_ path: String) -> String? {
+    readFile(root + "/" + path).map { String(decoding: $0, as: UTF8.self) }
+  }
+
+  /// Every file, link and socket below `root` but the keyring's own and the bus, relative, sorted.
+  func files() -> [String] {
+    func below(_ folder: String) -> [String] {
+      list(root + "/" + folder).flatMap { name -> [String] in
+        let path = folder.isEmpty ? name : folder + "/" + name
+        if path == "keyring" || path == "bus" { return [] }
+        var info = stat()
+        guard lstat(root + "/" + path, &info) == 0 else { return [] }
+        return info.st_mode & S_IFMT == S_IFDIR ? below(path) : [path]
+      }
+    }
+    return below("")
+  }
+
+  // MARK: The end
+
+  private func endChildren() async {
+    let children = state.withLock { $0.children }
+    for child in children {
+      child.signal(SIGKILL, group: true)
+      await child.until { $0.finished }
+    }
+  }
+
+  private func close() async {
+    let state = self.state.withLock { state in
+      state.closed = true
+      return state
+    }
+    for recorder in state.recorders { recorder.close() }
+    for child in state.children + state.daemons { child.signal(SIGKILL, group: true) }
+    for child in state.children + state.daemons { await child.until { $0.finished } }
+    watchdog.closeInput()
+    let end = await watchdog.until { $0.finished }
+    if end.status != 0 {
+      let error = String(decoding: end.err, as: UTF8.self)
+      Issue.record("the sandbox \(root) was not removed: \(error)")
+    }
+  }
+}
+
+/// Where the built executables are: beside the test bundle.
+enum Built {
+  /// authctl, or what AUTHCTL_BINARY names.
+  static func authctl() throws -> String {
+    if let path = getenv("AUTHCTL_BINARY") { return String(cString: path) }
+    return try find("authctl")
+  }
+  static func demoAPI() throws -> String { try find("DemoAPI") }
+
+  private static func find(_ name: String) throws -> String {
+    var buffer = [CChar](repeating: 0, count: 4096)
+    let count = readlink("/proc/self/exe", &buffer, buffer.count)
+    let own = buffer.prefix(max(count, 0)).map { UInt8(bitPattern: $0) }
+    var candidates = [String(decoding: own, as: UTF8.self)]
+    candidates += CommandLine.arguments.filter { $0.utf8.contains(UInt8(ascii: "/")) }
+    var folders = candidates.map { path in
+      String(path[..<(path.lastIndex(of: "/") ?? path.startIndex)])
+    }
+    let source = "\(#filePath)".split(separator: "/").dropLast(4).joined(separator: "/")
+    folders.append("/\(source)/.build/debug")
+    for folder in folders where access("\(folder)/\(name)", X_OK) == 0 {
+      return "\(folder)/\(name)"
+    }
+    throw HarnessError("\(name) is not built; looked in \(folders.joined(separator: ", "))")
+  }
+}
