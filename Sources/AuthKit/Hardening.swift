@@ -22,12 +22,22 @@ public enum Hardening {
   ///   standard stream, or when the kernel keeps the process dumpable.
   @discardableResult
   public static func begin() throws(Failure) -> Before {
+    // A handler of Swift's runtime prints memory in its backtrace.
+    for number in [SIGILL, SIGTRAP, SIGABRT, SIGSEGV, SIGBUS, SIGFPE] { signal(number, SIG_DFL) }
+    // So does its handler of ^\\; one that was ignored by nohup(1) and the like stays ignored.
+    var quit = sigaction()
+    sigaction(SIGQUIT, nil, &quit)
+    let ignored = unsafeBitCast(SIG_IGN, to: Int.self)
+    if unsafeBitCast(quit.__sigaction_handler.sa_handler, to: Int.self) != ignored {
+      signal(SIGQUIT, SIG_DFL)
+    }
+    // A server that closes its connection must not end the process; `Console` ends it when the
+    // reader of standard output has gone.
+    signal(SIGPIPE, SIG_IGN)
     try refuseForeignPrivileges()
     try openStandardStreams()
     let before = Before(coreLimit: setCoreLimit(0))
     try forbidDumps()
-    // A handler of Swift's runtime prints memory in its backtrace.
-    for number in [SIGILL, SIGTRAP, SIGABRT, SIGSEGV, SIGBUS, SIGFPE] { signal(number, SIG_DFL) }
     cleanEnvironment()
     return before
   }
@@ -78,7 +88,8 @@ public enum Hardening {
   private static func openStandardStreams() throws(Failure) {
     for descriptor in [STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO]
     where fcntl(descriptor, F_GETFD) < 0 {
-      let mode = descriptor == STDIN_FILENO ? O_RDONLY : O_WRONLY
+      // Not for writing: data that nobody can get is an error, not a success.
+      let mode = O_RDONLY
       // open(2) gives the lowest number that is free: this one, as those below it are open.
       guard open("/dev/null", mode) == descriptor else {
         throw Failure(.failed, "descriptor \(descriptor) is closed, and /dev/null is no help")

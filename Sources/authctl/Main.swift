@@ -1,1 +1,102 @@
-import AuthKit
+internal import ArgumentParser
+internal import AuthKit
+internal import Glibc
+
+/// argv → command → exit status; the only `exit` of the program.
+@main
+enum Main {
+  static func main() {
+    exit(status(of: Array(CommandLine.arguments.dropFirst())))
+  }
+
+  private static func status(of arguments: [String]) -> Int32 {
+    let environment: [String: String]
+    do throws(Failure) {
+      _ = try Hardening.begin()
+      environment = readEnvironment()
+    } catch {
+      return fail(error, environment: [:])
+    }
+    // Answered before anything is built: it is asked by scripts and completions all the time.
+    if arguments == ["--version"] || arguments == ["-V"] {
+      return write("authctl \(version)\n")
+    }
+    do throws(Failure) {
+      if arguments.isEmpty { return try Overview.show(environment) }
+      return try run(arguments, environment)
+    } catch {
+      return fail(error, environment: environment)
+    }
+  }
+
+  private static func run(
+    _ arguments: [String], _ environment: [String: String]
+  ) throws(Failure) -> Int32 {
+    let ordered = try CommandWords.ordered(arguments)
+    if ordered.first == "help" || ordered == ["--help"] {
+      let command = try CommandWords.helped(Array(ordered.dropFirst()))
+      return write(Authctl.helpMessage(for: command) + "\n")
+    }
+    let parsed: any ParsableCommand
+    do {
+      parsed = try Authctl.parseAsRoot(ordered)
+    } catch {
+      guard Authctl.exitCode(for: error) != .success else {
+        return write(Authctl.fullMessage(for: error) + "\n")
+      }
+      throw CommandWords.usage(Authctl.message(for: error), of: ordered)
+    }
+    guard let command = parsed as? any Command else {
+      // A group alone: what it can do is the answer.
+      return write(Authctl.helpMessage(for: type(of: parsed)) + "\n")
+    }
+    let app = try App(
+      globals: command.globals, json: command.wantsJSON, environment: environment)
+    do throws(Failure) { return try command.run(in: app) } catch {
+      app.console.report(error)
+      return error.kind.exitCode
+    }
+  }
+
+  /// A failure before there is an `App`.
+  private static func fail(_ failure: Failure, environment: [String: String]) -> Int32 {
+    let asJSON =
+      App.wantsJSONErrors(nil, false, environment)
+      || CommandLine.arguments.contains("--errors=json") || hasPair("--errors", "json")
+    Console(
+      quiet: false, verbosity: 0, errorsAsJSON: asJSON, redactor: Redactor(),
+      environment: environment
+    ).report(failure)
+    return failure.kind.exitCode
+  }
+
+  private static func hasPair(_ first: String, _ second: String) -> Bool {
+    zip(CommandLine.arguments, CommandLine.arguments.dropFirst()).contains { $0 == (first, second) }
+  }
+
+  private static func write(_ text: String) -> Int32 {
+    let console = Console(
+      quiet: false, verbosity: 0, errorsAsJSON: false, redactor: Redactor(), environment: [:])
+    do throws(Failure) {
+      try Secret(text).withBytes { (bytes) throws(Failure) in try console.write(bytes) }
+      return 0
+    } catch {
+      console.report(error)
+      return error.kind.exitCode
+    }
+  }
+
+  /// The one reading of the environment.
+  private static func readEnvironment() -> [String: String] {
+    var values: [String: String] = [:]
+    var entry = environ
+    while let text = entry.pointee {
+      let line = String(cString: text)
+      if let mark = line.utf8.firstIndex(of: UInt8(ascii: "=")) {
+        values[String(line[..<mark])] = String(line[line.index(after: mark)...])
+      }
+      entry += 1
+    }
+    return values
+  }
+}

@@ -103,7 +103,8 @@ final class Terminal {
         // The shell may have changed the settings meanwhile; ours is only the echo.
         let resumed = try hideInput()
         if signal == SIGTSTP { original = resumed }
-        write(question)
+        // Over the first one, where the cursor still stands behind it.
+        write("\r" + question)
       } else {
         tcsetattr(descriptor, TCSANOW, &original)
         write("\n")
@@ -114,6 +115,9 @@ final class Terminal {
 
   /// Turns echo off, except for the newline; gives the settings of before.
   private func hideInput() throws(Failure) -> termios {
+    // In the background the settings are the shell's own: wait for `fg`, as tcsetattr(3) would,
+    // before they are read. Where nothing can stop this process, go on.
+    for _ in 0..<3 where tcgetpgrp(descriptor) != getpgrp() { kill(0, SIGTTOU) }
     var settings = termios()
     guard tcgetattr(descriptor, &settings) == 0 else { throw unusable("its settings are hidden") }
     let original = settings

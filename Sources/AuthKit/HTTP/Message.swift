@@ -48,7 +48,7 @@ public final class WireHeader {
   }
 
   /// Tells libcurl not to send the header `name` that it would add itself.
-  init(removing name: String) throws(Failure) {
+  public init(removing name: String) throws(Failure) {
     self.name = name
     line = Secret("\(name):\0")
   }

@@ -204,17 +204,13 @@ extension Redactor {
     }
   }
 
-  private static func isQueryMark(_ byte: UInt8) -> Bool {
-    byte == UInt8(ascii: "?") || byte == UInt8(ascii: "#")
-  }
+  private static func isQueryMark(_ byte: UInt8) -> Bool { "?#".utf8.contains(byte) }
 
   // As libcurl reads it: any number of slashes after the scheme, then up to the last `@` before
   // the next slash. A text without a scheme may be `user:password@proxy:3128`.
   private static func withoutUserInformation(_ url: String) -> [UInt8] {
     let bytes = Array(url.utf8)
-    func isSlash(_ byte: UInt8?) -> Bool {
-      byte == UInt8(ascii: "/") || byte == UInt8(ascii: "\\")
-    }
+    func isSlash(_ byte: UInt8?) -> Bool { byte.map("/\\".utf8.contains) ?? false }
     var start = 0
     let scheme = bytes.prefix { $0 != UInt8(ascii: ":") && !isSlash($0) && !isQueryMark($0) }
     if bytes.dropFirst(scheme.count).starts(with: ":/".utf8) {
@@ -247,20 +243,20 @@ extension Redactor {
       }
       name.append(byte)
     }
-    let whole = HeaderSyntax.lowercased(String(decoding: name, as: UTF8.self))
-    if names.contains(whole) { return true }
-    guard name.last == UInt8(ascii: "]"), let open = name.lastIndex(of: UInt8(ascii: "[")) else {
-      return false
+    var parts = [name[...]]
+    if name.last == UInt8(ascii: "]"), let open = name.lastIndex(of: UInt8(ascii: "[")) {
+      parts.append(name[(open + 1)...].dropLast())
     }
-    let inner = String(decoding: name[(open + 1)...].dropLast(), as: UTF8.self)
-    return names.contains(HeaderSyntax.lowercased(inner))
+    return parts.contains {
+      names.contains(HeaderSyntax.lowercased(String(decoding: $0, as: UTF8.self)))
+    }
   }
 }
 
 // MARK: - By value
 
-/// Writes a secret in the encodings that a trace may hold it in (security rule B3), byte by byte
-/// into a `FormTable`: no copy of the secret is made.
+/// Writes a secret in the encodings of security rule B3, byte by byte into a `FormTable`: no copy
+/// of the secret is made.
 private enum SecretForms {
   /// Whether every encoding of this character but base64 leaves it as it is.
   static func isPlain(_ byte: UInt8) -> Bool { isAlphanumeric(byte) || "-._".utf8.contains(byte) }
@@ -274,8 +270,8 @@ private enum SecretForms {
     }
   }
 
-  /// The inside of a JSON string (RFC 8259, section 7), as encoders write it: with `/` or `\/`,
-  /// what is not ASCII raw or as `\uXXXX`, some or all of `<>&'+"` and the backquote as `\uXXXX`.
+  /// The inside of a JSON string (RFC 8259, section 7), as encoders write it: with `/` or `\/`;
+  /// raw or as `\uXXXX` what is not ASCII, and some of ``<>&'+"` ``.
   static func addJSON(of bytes: UnsafeRawBufferPointer, to table: inout FormTable) {
     // Nothing more than must be; Go and Rails; PHP with JSON_HEX_*; System.Text.Json of .NET.
     for escaped in ["", "<>&", "<>&'", "<>&'+`\""].map(\.unicodeScalars) {
@@ -398,7 +394,7 @@ private enum SecretForms {
 // A Mersenne prime: the remainder is a shift and an addition.
 private let prime: UInt64 = (1 << 61) - 1
 
-/// The random numbers by which forms are known again.
+/// Random numbers by which forms are known again.
 private struct FormKeys: Sendable {
   private let base = UInt64.random(in: 1 << 32..<prime)
   private let mask = UInt64.random(in: 0...UInt64.max)
@@ -444,7 +440,7 @@ private struct Form: Hashable, Sendable {
   let power: UInt64
 }
 
-/// Takes the bytes of a form and keeps none.
+// Takes the bytes of a form and keeps none.
 private struct FormWriter {
   private let keys: FormKeys
   private var length = 0

@@ -191,6 +191,16 @@ public struct Profile: Sendable {
   }
 }
 
+extension Profile {
+  /// Headers of an answer in which the recipe finds a secret.
+  public var secretAnswerHeaders: [String] {
+    let session = recipe.session
+    return (session.accessToken + session.refreshToken + session.keep.map(\.place)).compactMap {
+      if case .header(let name) = $0 { name } else { nil }
+    }
+  }
+}
+
 /// A value of the effective profile, for `profile show`.
 public struct EffectiveValue: Sendable {
   /// Where a value comes from.

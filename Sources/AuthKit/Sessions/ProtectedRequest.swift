@@ -30,7 +30,8 @@ extension SessionKeeper {
   /// `session`, renewed first if its access token is about to end.
   ///
   /// - Throws: `session_expired` when it has ended and cannot be renewed; nothing has been sent then.
-  public func fresh(_ session: Session, minimum: Double = 30) throws(Failure) -> Session {
+  /// - Parameter minimum: seconds that it must have left; none: what a request needs.
+  public func fresh(_ session: Session, minimum: Double? = nil) throws(Failure) -> Session {
     guard session.isDue(now: clock(), minimum: minimum) else { return session }
     if session.refreshable, api.canRefresh(session) { return try renewed(session, .due) }
     if let left = session.secondsLeft(now: clock()), left <= 0 {
@@ -60,6 +61,18 @@ extension SessionKeeper {
       session = try renewed(session, .rejected)
       mayRenew = false
     }
+  }
+
+  /// Sends a request that carries nothing of the session.
+  public func sendAnonymously(
+    _ wanted: ProtectedRequest,
+    onHead: (ResponseHead, HTTPClient.Hops) throws(Failure) -> Void,
+    onBody: (UnsafeRawBufferPointer) throws(Failure) -> Void
+  ) throws(Failure) {
+    var none: Credential?
+    try api.http.exchange(
+      wanted.request, credential: &none, maximumRedirects: wanted.maximumRedirects,
+      followAllMethods: wanted.followsAllMethods, onHead: onHead, onBody: onBody)
   }
 
   /// One try; the answer that did not accept the credential comes back instead of being passed on.

@@ -49,10 +49,10 @@ public struct Session {
   }
 
   /// Whether it must be renewed before a request: 30 s left, or a quarter of its lifetime, where
-  /// that is less (contract section 6).
-  public func isDue(now: Moment, minimum: Double = 30) -> Bool {
+  /// that is less (contract section 6); or less than `minimum` seconds, where that is asked.
+  public func isDue(now: Moment, minimum: Double? = nil) -> Bool {
     guard let left = secondsLeft(now: now) else { return false }
-    return left < min(minimum, lifetime.map { $0 / 4 } ?? minimum) || left <= 0
+    return left <= 0 || left < minimum ?? min(30, lifetime.map { $0 / 4 } ?? 30)
   }
 
   /// 128 bits from the system's generator, as hex digits.
@@ -115,7 +115,9 @@ extension Session {
   /// Reads what the store gave for `profile` and `account`.
   ///
   /// - Throws: `store_missing` when it is damaged or belongs to another session (rule B12).
-  init(payload: borrowing Secret, profile: String, account: String) throws(Failure) {
+  public init(
+    payload: borrowing Secret, profile: String, account: String
+  ) throws(Failure) {
     let damaged = Failure(
       .storeMissing, "\(profile): the stored session of \(account) is damaged",
       hint: DisplayText.shellCommand(["authctl", "logout", "-p", profile, "-u", account]))

@@ -3,7 +3,7 @@ internal import Glibc
 /// Keeps the sessions of one profile: reads, renews under lock, writes, forgets.
 public final class SessionKeeper {
   public let api: API
-  private let store: SecretServiceStore
+  let store: SecretServiceStore
   private let lockFolder: String
   private let lockTimeout: Double
   let clock: () -> Moment
@@ -211,6 +211,11 @@ public final class SessionKeeper {
     public var deleted: Bool
     /// Why it was not revoked.
     public var reason: Failure?
+
+    public init(account: String, deleted: Bool) {
+      self.account = account
+      self.deleted = deleted
+    }
   }
 
   /// Revokes where the recipe can, then forgets; forgetting does not depend on the server.
@@ -254,4 +259,15 @@ extension Session {
     fresh.obtainedAt = now
     return fresh
   }
+}
+
+extension SessionKeeper {
+  /// What is stored, of every profile; nothing is unlocked and no secret read.
+  public func items() throws(Failure) -> [SessionItem] { try store.list(profiles: [profile.name]) }
+
+  /// Connects to the store and unlocks it, so that a later write will work.
+  public func openStore() throws(Failure) { try store.open() }
+
+  /// The program behind the store, for people: `gnome-keyring`.
+  public var storeName: String { store.serviceName }
 }

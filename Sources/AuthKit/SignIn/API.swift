@@ -264,6 +264,20 @@ public final class API {
     return headers
   }
 
+  /// The header that carries the credential of `session`, for programs other than authctl; nil
+  /// where no header does.
+  ///
+  /// - Throws: `input_needed` when the session lacks a value.
+  public func credentialHeader(of session: Session) throws(Failure) -> (name: String, value: String)? {
+    let wanted: Template.Name = profile.recipe.session.keepPassword ? .password : .accessToken
+    guard
+      let pair = profile.recipe.request.headers.first(where: { $0.value.names.contains(wanted) })
+    else { return nil }
+    let expansion = Expansion(values: values(of: session), profile: profile.name)
+    let value = try expansion.filled(pair.value, for: .header)
+    return (pair.name, value.withBytes { String(decoding: $0, as: UTF8.self) })
+  }
+
   /// `POST https://api.shop.example/login`, for messages.
   func named(_ call: Call) -> String {
     let path = call.path.pieces.map { piece in

@@ -252,7 +252,7 @@ extension Call.Body {
 extension Call {
   /// Every placeholder of the call, those behind `authorization` too, given the headers of a
   /// protected request.
-  func names(request: RequestRecipe) -> [Template.Name] {
+  public func names(request: RequestRecipe) -> [Template.Name] {
     var names = path.names + (body?.names ?? [])
     names += query.flatMap(\.value.names) + headers.flatMap(\.value.names)
     switch authorization {

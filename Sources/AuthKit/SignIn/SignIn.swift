@@ -3,6 +3,11 @@ public struct SignedIn {
   public var session: Session
   /// Where the token stood, when it had to be guessed: a JSON Pointer.
   public var guessedPlace: String?
+
+  public init(session: Session, guessedPlace: String? = nil) {
+    self.session = session
+    self.guessedPlace = guessedPlace
+  }
 }
 
 extension API {

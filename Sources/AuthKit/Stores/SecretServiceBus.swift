@@ -33,7 +33,7 @@ final class SecretServiceBus {
     limit = timeout
     deadline = Self.now() + timeout
     var error: UnsafeMutablePointer<GError>?
-    guard let connected = authctl_bus_connect(address, UInt32(min(timeout, 86_400) * 1000), &error)
+    guard let connected = authctl_bus_connect(address, UInt32(timeout * 1000), &error)
     else {
       guard let error else { throw .keyringTimeout("the D-Bus session", seconds: timeout) }
       let words = String(cString: error.pointee.message)
@@ -266,8 +266,9 @@ final class SecretServiceBus {
       return .success(state.pointee.isDone)
     }
     guard try result.get() else {
-    guard let connected = authctl_bus_connect(
-      address, UInt32(min(timeout, 86_400) * 1000), &error)
+      if c.g_dbus_connection_is_closed(connection) != 0 {
+        throw .keyringFailed(serviceName, "it went away while its dialog was open")
+      }
       // Not by Prompt.Dismiss: gnome-keyring 42.1 aborts on that while its dialog starts. It takes
       // the dialog away when the connection ends, as it does on Ctrl-C.
       isAbandoned = true
@@ -374,7 +375,7 @@ final class SecretServiceBus {
   private func remaining() throws(Failure) -> Int32 {
     let left = deadline - Self.now()
     guard left > 0 else { throw .keyringTimeout("the keyring", seconds: limit) }
-    return Int32(min(left, 86_400) * 1000) + 1
+    return Int32(left * 1000) + 1
   }
 
   /// Takes over and frees `error`.

@@ -50,8 +50,9 @@ public final class SecretServiceStore {
   public init(
     timeout: Double = 30, promptTimeout: Double = 120, mayPrompt: Bool, busAddress: String? = nil
   ) {
-    self.timeout = timeout
-    self.promptTimeout = promptTimeout
+    // A day at most (NaN too): the limits become integers of milliseconds.
+    self.timeout = timeout < 86_400 ? max(timeout, 0.001) : 86_400
+    self.promptTimeout = promptTimeout < 86_400 ? max(promptTimeout, 0.001) : 86_400
     self.mayPrompt = mayPrompt
     self.busAddress = busAddress
   }

@@ -135,8 +135,8 @@ private func keyringAddress(_ address: String) -> String {
 }
 
 /// The address of the user's session bus: `given`, else DBUS_SESSION_BUS_ADDRESS, else the socket
-/// `userBus` (/run/user/UID/bus) where that is this user's. Only `unix:` is used: `tcp:` would send secrets
-/// over the network, `autolaunch:` and `unixexec:` start programs.
+/// `userBus` (/run/user/UID/bus) where that is this user's. Only `unix:` is used: `tcp:` would
+/// send secrets over the network, `autolaunch:` and `unixexec:` start programs.
 /// https://dbus.freedesktop.org/doc/dbus-specification.html#addresses
 func sessionBusAddress(_ given: String?, userBus: String? = nil) throws(Failure) -> String {
   let address = given ?? getenv("DBUS_SESSION_BUS_ADDRESS").map { String(cString: $0) } ?? ""

@@ -1,0 +1,75 @@
+# make            the program for use: .build/authctl
+# make demo       a walk through authctl against a small API of its own
+# make test       all tests
+# make lint       swift-format, and the rules of CONTRIBUTING.md
+# make install    into PREFIX (/usr/local), below DESTDIR
+#
+# demo and test install the Debian packages that are missing; the others install nothing.
+
+PREFIX ?= /usr/local
+DESTDIR ?=
+
+# Headers of libcurl; git and certificates to fetch the Swift packages.
+BUILD_PACKAGES := libcurl4-openssl-dev git ca-certificates
+# What authctl opens when it runs, and a keyring on a bus to keep secrets in.
+DEMO_PACKAGES := $(BUILD_PACKAGES) libsecret-1-0 gnome-keyring dbus-daemon libglib2.0-bin
+# secret-tool and curl, the second opinion of the tests.
+TEST_PACKAGES := $(DEMO_PACKAGES) libsecret-tools curl
+
+# The Swift runtime and libstdc++ inside, symbols out. glibc, libgcc_s and, opened at run time,
+# libcurl and libsecret stay outside: they get their security updates from the system.
+RELEASE := -c release --product authctl --static-swift-stdlib -Xlinker -s
+
+SHELL := /bin/bash
+.SHELLFLAGS := -o pipefail -ec
+MAKEFLAGS += --no-print-directory
+export GIT_TERMINAL_PROMPT := 0
+
+# SwiftPM wants to write to its home: one of its own where there is none.
+ifneq ($(shell test -n "$$HOME" -a -w "$$HOME" && echo yes),yes)
+  export HOME := $(CURDIR)/.build/home
+  $(shell mkdir -p "$$PWD/.build/home")
+endif
+
+.DEFAULT_GOAL := build
+.PHONY: build demo test lint install uninstall clean swift
+
+build: swift
+	@Tests/packages.sh --check $(BUILD_PACKAGES)
+	swift build $(RELEASE) </dev/null
+	@cp -f "$$(swift build $(RELEASE) --show-bin-path)/authctl" .build/authctl.new
+	@mv -f .build/authctl.new .build/authctl
+	@echo "Built .build/authctl, $$(stat -c %s .build/authctl) bytes"
+
+demo: swift
+	@Tests/packages.sh $(DEMO_PACKAGES)
+	swift build --product authctl </dev/null
+	swift build --product DemoAPI </dev/null
+	@Tests/demo.sh "$$(swift build --show-bin-path)"
+
+# The lines of tests that began and passed are left out; failures and the closing lines stay.
+test: swift
+	@Tests/packages.sh $(TEST_PACKAGES)
+	swift build --build-tests </dev/null
+	swift test --skip-build --parallel </dev/null 2>&1 | \
+	  { grep --line-buffered -vP '^. (Test (?!run)|Suite ).* (started|passed)\b' || :; }
+
+lint: swift
+	swift format lint --strict --recursive --parallel Package.swift Plugins Sources Tests
+	@Tests/lint.sh
+
+install:
+	@test -x .build/authctl || { echo "Nothing is built yet: run make first" >&2; exit 1; }
+	install -d "$(DESTDIR)$(PREFIX)/bin"
+	install -m 755 .build/authctl "$(DESTDIR)$(PREFIX)/bin/authctl"
+
+uninstall:
+	rm -f "$(DESTDIR)$(PREFIX)/bin/authctl"
+
+clean:
+	rm -rf .build
+
+swift:
+	@command -v swift >/dev/null || { \
+	  echo "There is no swift on the PATH. authctl needs Swift 6.3: https://www.swift.org/install" >&2; \
+	  exit 1; }

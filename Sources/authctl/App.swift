@@ -1,0 +1,138 @@
+internal import AuthKit
+internal import Glibc
+
+/// What a command may use: the environment, the clock, the console, profiles, stores, the network.
+///
+/// Everything that is outside of the process is reached from here, and made when it is first asked
+/// for: no command loads, asks or connects to what it does not need.
+final class App {
+  let environment: [String: String]
+  let globals: Globals
+  let console: Console
+  let redactor: Redactor
+  let profiles: ProfileStore
+  private var openedConfig: Config?
+
+  /// The one reading of the clock.
+  static func now() -> Moment {
+    var time = timespec()
+    clock_gettime(CLOCK_REALTIME, &time)
+    return Moment(seconds: Double(time.tv_sec) + Double(time.tv_nsec) / 1e9)
+  }
+
+  init(globals: Globals, json: Bool = false, environment: [String: String]) throws(Failure) {
+    self.environment = environment
+    self.globals = globals
+    redactor = Redactor()
+    console = Console(
+      quiet: globals.quiet, verbosity: globals.verbose,
+      errorsAsJSON: Self.wantsJSONErrors(globals, json, environment), redactor: redactor,
+      environment: environment)
+    for (name, value) in environment where Self.isSecretVariable(name) { redactor.learn(value) }
+    profiles = ProfileStore(
+      configDirectory: try Self.folder(
+        environment, own: "AUTHCTL_CONFIG_DIR", xdg: "XDG_CONFIG_HOME", inHome: ".config"),
+      home: environment["HOME"])
+  }
+
+  static func wantsJSONErrors(
+    _ globals: Globals?, _ json: Bool, _ environment: [String: String]
+  ) -> Bool {
+    if let errors = globals?.errors { return errors == .json }
+    return json || environment["AUTHCTL_ERRORS"] == "json"
+  }
+
+  private static func isSecretVariable(_ name: String) -> Bool {
+    name.utf8.starts(with: "AUTHCTL_TOKEN".utf8) && name != "AUTHCTL_TOKEN_FILE"
+      || ["AUTHCTL_PASSWORD", "AUTHCTL_OTP", "AUTHCTL_CLIENT_SECRET", "AUTHCTL_APP_KEY"]
+        .contains(name)
+  }
+
+  /// `$OWN`, else `$XDG/authctl`, else `~/…/authctl`.
+  private static func folder(
+    _ environment: [String: String], own: String, xdg: String, inHome: String
+  ) throws(Failure) -> String {
+    if let folder = environment[own], !folder.isEmpty { return folder }
+    // The XDG specification: a relative path is to be ignored.
+    if let folder = environment[xdg], folder.utf8.first == UInt8(ascii: "/") {
+      return folder + "/authctl"
+    }
+    if let home = environment["HOME"], !home.isEmpty { return "\(home)/\(inHome)/authctl" }
+    if let entry = getpwuid(geteuid()) {
+      return "\(String(cString: entry.pointee.pw_dir))/\(inHome)/authctl"
+    }
+    throw Failure(.usage, "there is no home folder here", hint: "set HOME or \(own)")
+  }
+
+  // MARK: - Configuration
+
+  /// `config.toml`, read once.
+  func config() throws(Failure) -> Config {
+    if let openedConfig { return openedConfig }
+    let config = try profiles.config()
+    openedConfig = config
+    return config
+  }
+
+  /// Whether somebody may be asked: a terminal, and nothing that says no.
+  var mayAsk: Bool {
+    !globals.noInput && !["1", "true", "yes"].contains(environment["AUTHCTL_NO_INPUT"] ?? "")
+      && console.isErrTerminal
+  }
+
+  /// The terminal to ask at.
+  ///
+  /// - Throws: `input_needed` with `hint` where nobody may be asked.
+  func terminal(for what: String, hint: String) throws(Failure) -> Terminal {
+    guard mayAsk, let terminal = Terminal.open() else {
+      throw Failure(.inputNeeded, "\(what) is needed, and nobody may be asked here", hint: hint)
+    }
+    return terminal
+  }
+
+  // MARK: - Store
+
+  /// The store that `--store`, `AUTHCTL_STORE` or `config.toml` names.
+  ///
+  /// - Parameter mayPrompt: false for commands that never raise a dialog of the keyring.
+  func store(mayPrompt: Bool = true) throws(Failure) -> SecretServiceStore {
+    let config = try config()
+    let name = globals.store ?? environment["AUTHCTL_STORE"] ?? config.store ?? "secret-service"
+    guard name == "secret-service" else {
+      throw Failure(
+        .usage, "unknown store \(DisplayText.oneLine(name, limit: 40))",
+        hint: "this version knows one store: secret-service")
+    }
+    return SecretServiceStore(
+      timeout: globals.storeTimeout?.seconds ?? config.storeTimeout ?? 30,
+      mayPrompt: mayPrompt && mayAsk)
+  }
+
+  // MARK: - One API
+
+  /// Everything that requests to one profile need.
+  func keeper(
+    for profile: Profile, options: HTTPOptions = HTTPOptions(), mayPrompt: Bool = true
+  ) throws(Failure) -> SessionKeeper {
+    let base = try WebURL(profile.url, from: .person)
+    let configured = try config().lockTimeout
+    let http = HTTPClient(
+      profile: profile, base: base.origin, options: options, environment: environment,
+      clock: Self.now,
+      log: globals.verbose > 0 ? { [console] in console.verbose($0) } : nil,
+      trace: globals.verbose > 1 ? { [console] in console.verbose("* " + $0) } : nil)
+    return SessionKeeper(
+      api: API(profile: profile, base: base, http: http, redactor: redactor, clock: Self.now),
+      store: try store(mayPrompt: mayPrompt),
+      lockFolder: try Self.folder(
+        environment, own: "AUTHCTL_STATE_DIR", xdg: "XDG_STATE_HOME", inHome: ".local/state")
+        + "/locks",
+      lockTimeout: globals.lockTimeout?.seconds ?? configured ?? 60,
+      redactor: redactor, clock: Self.now, warn: { [console] in console.warn($0) })
+  }
+
+  /// `Password for ada at https://…`: a reader of all sources that a command has.
+  func secrets(_ sources: [SecretSource]) throws(Failure) -> SecretReader {
+    try SecretReader(sources: sources, environment: environment, redactor: redactor)
+  }
+}

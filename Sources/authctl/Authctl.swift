@@ -1,0 +1,33 @@
+internal import ArgumentParser
+internal import AuthKit
+
+/// A subcommand: what it was given, and what it does with an `App`.
+protocol Command: ParsableCommand {
+  var globals: Globals { get }
+  /// Whether `--json` was given, so that errors are JSON too.
+  var wantsJSON: Bool { get }
+  /// Does the work; the result is the exit status of a command that succeeded at what it does.
+  func run(in app: App) throws(Failure) -> Int32
+}
+
+extension Command {
+  var wantsJSON: Bool { false }
+}
+
+/// The root command.
+struct Authctl: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "authctl",
+    abstract: "Sign in to an HTTP API once; then send requests.",
+    version: "authctl \(version)",
+    groupedSubcommands: [
+      CommandGroup(
+        name: "Session:",
+        subcommands: [
+          Login.self, Register.self, Logout.self, Whoami.self, Status.self, Refresh.self,
+          PrintToken.self,
+        ]),
+      CommandGroup(name: "Requests:", subcommands: [Get.self]),
+      CommandGroup(name: "Setting up:", subcommands: [ProfileGroup.self, StoreGroup.self]),
+    ])
+}

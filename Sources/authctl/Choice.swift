@@ -1,0 +1,229 @@
+internal import AuthKit
+
+/// The profile that a command works with, and how it was chosen (contract section 5).
+struct Choice {
+  var profile: Profile
+  /// For `-v`: `from AUTHCTL_PROFILE`.
+  var reason: String
+  /// Whether the origin of an absolute URL chose it.
+  var isByURL = false
+}
+
+extension App {
+  /// Chooses a profile; `target` is the argument of a request.
+  ///
+  /// - Throws: `usage` when none is named and several could be meant, `not_signed_in` when there is
+  ///   none at all.
+  func choose(target: String? = nil) throws(Failure) -> Choice {
+    if let name = globals.profile { return Choice(profile: try load(name), reason: "from -p") }
+    if let target, isURL(target), let choice = try chooseByURL(target) { return choice }
+    if let name = environment["AUTHCTL_PROFILE"], !name.isEmpty {
+      return Choice(profile: try load(name), reason: "from AUTHCTL_PROFILE")
+    }
+    if let url = environment["AUTHCTL_URL"], !url.isEmpty {
+      return Choice(profile: try transient(url), reason: "from AUTHCTL_URL")
+    }
+    if let name = try config().defaultProfile {
+      return Choice(profile: try load(name), reason: "default")
+    }
+    let names = try profiles.names()
+    if let only = names.first, names.count == 1 {
+      return Choice(profile: try profiles.load(only), reason: "the only profile")
+    }
+    if names.isEmpty {
+      let place = target.flatMap { isURL($0) ? try? WebURL($0, from: .person).origin : nil }
+      throw Failure(
+        .notSignedIn, place.map { "not signed in to \($0)" } ?? "not signed in to any API",
+        hint: "authctl login \(place.map(\.description) ?? "URL")")
+    }
+    throw Failure(
+      .usage, "which profile? There are \(names.joined(separator: ", "))",
+      hint: "-p NAME, AUTHCTL_PROFILE, or authctl profile default NAME")
+  }
+
+  /// Whether a target is a URL and not a path.
+  func isURL(_ target: String) -> Bool {
+    let head = String(decoding: target.utf8.prefix(8), as: UTF8.self).lowercased()
+    return head.utf8.starts(with: "http://".utf8) || head.utf8.starts(with: "https://".utf8)
+  }
+
+  private func chooseByURL(_ target: String) throws(Failure) -> Choice? {
+    let url = try WebURL(target, from: .person)
+    var found: [Profile] = []
+    for name in try profiles.names() {
+      // A profile with a mistake in it must not stop the others.
+      guard let profile = try? profiles.load(name),
+        let base = try? WebURL(profile.url, from: .person), base.origin == url.origin
+      else { continue }
+      found.append(profile)
+    }
+    if found.count > 1 {
+      let preferred = [environment["AUTHCTL_PROFILE"], try config().defaultProfile].compactMap { $0 }
+      if let name = preferred.first(where: { name in found.contains { $0.name == name } }) {
+        found = found.filter { $0.name == name }
+      } else {
+        found = longest(found, matching: url.text)
+      }
+    }
+    guard let first = found.first else { return nil }
+    guard found.count == 1 else {
+      throw Failure(
+        .usage, "\(url.origin) is the origin of several profiles: "
+          + found.map(\.name).joined(separator: ", "), hint: "-p NAME chooses one")
+    }
+    return Choice(profile: first, reason: "by its URL", isByURL: true)
+  }
+
+  /// The profiles whose `url` is the longest beginning of `text`.
+  private func longest(_ profiles: [Profile], matching text: String) -> [Profile] {
+    let matching = profiles.filter { text.utf8.starts(with: $0.url.utf8) }
+    let length = matching.map(\.url.utf8.count).max()
+    let best = matching.filter { $0.url.utf8.count == length }
+    return best.isEmpty ? profiles : best
+  }
+
+  /// A profile by its name, or, with a slash, by its file.
+  func load(_ name: String) throws(Failure) -> Profile {
+    if name.utf8.contains(UInt8(ascii: "/")) { return try ProfileStore.load(file: name) }
+    return try profiles.load(name)
+  }
+
+  /// The profile that `AUTHCTL_URL` stands for: Bearer, no recipe.
+  func transient(_ url: String) throws(Failure) -> Profile {
+    let origin = try WebURL(url, from: .person).origin
+    return try ProfileReader.read(
+      text: "url = \(JSONValue.string(url).serialized())\n",
+      name: ProfileStore.name(fromHost: origin.host, taken: []), file: nil, label: "AUTHCTL_URL")
+  }
+
+  // MARK: - Tokens of the environment
+
+  /// The session that a variable gives for `choice`; nil when none does (contract section 4).
+  ///
+  /// - Throws: `origin_refused` when `AUTHCTL_TOKEN` belongs to another origin (rule A1).
+  func environmentSession(for choice: Choice) throws(Failure) -> Session? {
+    let own = "AUTHCTL_TOKEN_FOR_" + Self.variableName(of: choice.profile.name)
+    let variables = [own, "AUTHCTL_TOKEN", "AUTHCTL_TOKEN_FILE"]
+    guard let variable = variables.first(where: { !(environment[$0] ?? "").isEmpty }),
+      let value = environment[variable]
+    else { return nil }
+    if variable != own { try checkPin(variable, choice) }
+    let base = try WebURL(choice.profile.url, from: .person)
+    var values = Values()
+    values[.accessToken] = SharedSecret(
+      variable == "AUTHCTL_TOKEN_FILE" ? try tokenFile(value) : try token(value, from: variable))
+    var origins = [base.origin]
+    for text in choice.profile.recipe.network.allowOrigins { origins.append(try Origin(text)) }
+    var session = Session(
+      profile: choice.profile.name, account: "", values: values, now: Self.now(),
+      requestOrigins: origins, signInOrigins: [])
+    session.variable = variable
+    return session
+  }
+
+  /// The variable that would give `choice` its token, for remarks; nothing is read.
+  func tokenVariable(of profile: Profile) -> String? {
+    ["AUTHCTL_TOKEN_FOR_" + Self.variableName(of: profile.name), "AUTHCTL_TOKEN", "AUTHCTL_TOKEN_FILE"]
+      .first { !(environment[$0] ?? "").isEmpty }
+  }
+
+  /// `AUTHCTL_TOKEN` serves one origin: that of `AUTHCTL_URL`, else of the profile that is named.
+  private func checkPin(_ variable: String, _ choice: Choice) throws(Failure) {
+    let origin = try WebURL(choice.profile.url, from: .person).origin
+    if let url = environment["AUTHCTL_URL"], !url.isEmpty {
+      let pinned = try WebURL(url, from: .person).origin
+      if pinned == origin { return }
+      throw Failure(
+        .originRefused, "\(variable) belongs to \(pinned) (AUTHCTL_URL), not to \(origin)",
+        hint: "unset \(variable), or give -p the profile of \(pinned)")
+    }
+    guard choice.isByURL, try profiles.names().count > 1 else { return }
+    throw Failure(
+      .originRefused, "\(variable) is not sent to a profile that only a URL chose: \(origin)",
+      hint: "-p \(choice.profile.name), or AUTHCTL_URL=\(origin), says where it belongs")
+  }
+
+  private func token(_ text: String, from variable: String) throws(Failure) -> Secret {
+    try Secret(text).withBytes { bytes throws(Failure) in
+      try SecretText.checked(bytes, name: "token", from: variable, limit: SecretKind.token.limit)
+    }
+  }
+
+  private func tokenFile(_ path: String) throws(Failure) -> Secret {
+    let source = SecretSource(kind: .token, file: path)
+    guard let secret = try secrets([source]).read(.token) else {
+      throw Failure(.inputNeeded, "AUTHCTL_TOKEN_FILE names no token")
+    }
+    return secret
+  }
+
+  private static func variableName(of profile: String) -> String {
+    String(
+      decoding: profile.utf8.map { byte in
+        switch byte {
+        case 0x61...0x7A: byte & 0xDF
+        case 0x41...0x5A, 0x30...0x39: byte
+        default: UInt8(ascii: "_")
+        }
+      }, as: UTF8.self)
+  }
+
+  // MARK: - Accounts
+
+  /// The account that a command works with, and how it was chosen.
+  ///
+  /// - Throws: `input_needed` with the list where several are stored and none is named,
+  ///   `not_signed_in` where none is.
+  func account(of keeper: SessionKeeper) throws(Failure) -> (name: String, reason: String) {
+    if let named = namedAccount(keeper.api.profile) { return named }
+    let names = try storedAccounts(of: keeper)
+    guard let first = names.first else { throw keeper.notSignedIn(nil) }
+    guard names.count == 1 else {
+      throw Failure(
+        .inputNeeded, "\(keeper.api.profile.name): which account? Stored are "
+          + names.map { DisplayText.oneLine($0, limit: 80) }.joined(separator: ", "),
+        hint: "-u NAME chooses one")
+    }
+    return (first, "the only session")
+  }
+
+  /// The account that an option, a variable or the profile names.
+  func namedAccount(_ profile: Profile) -> (name: String, reason: String)? {
+    if let name = globals.username { return (name, "from -u") }
+    if let name = environment["AUTHCTL_USERNAME"], !name.isEmpty {
+      return (name, "from AUTHCTL_USERNAME")
+    }
+    return profile.account.map { ($0, "profile's account") }
+  }
+
+  /// The accounts that have a stored session of the profile.
+  func storedAccounts(of keeper: SessionKeeper) throws(Failure) -> [String] {
+    let profile = keeper.api.profile.name
+    func mine() throws(Failure) -> [SessionItem] {
+      try keeper.items().filter { item in
+        item.profile.map { $0.utf8.elementsEqual(profile.utf8) } ?? true
+      }
+    }
+    var items = try mine()
+    // Hashed attributes of a keyring that was never unlocked tell that there is something, not what.
+    if items.contains(where: { $0.account == nil }) {
+      try keeper.openStore()
+      items = try mine()
+    }
+    return items.compactMap(\.account).sorted()
+  }
+
+  /// The session that a command works with: a variable's, or the stored one.
+  func session(for choice: Choice, _ keeper: SessionKeeper) throws(Failure) -> Session {
+    if let session = try environmentSession(for: choice) {
+      console.verbose("* \(choice.profile.name) (\(choice.reason)), \(session.variable ?? "")")
+      return session
+    }
+    let account = try account(of: keeper)
+    console.verbose(
+      "* \(choice.profile.name) (\(choice.reason)), "
+        + "\(DisplayText.oneLine(account.name)) (\(account.reason))")
+    guard let session = try keeper.read(account.name) else { throw keeper.notSignedIn(account.name) }
+    return session
+  }
+}

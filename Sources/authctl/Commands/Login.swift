@@ -1,0 +1,217 @@
+internal import ArgumentParser
+internal import AuthKit
+
+/// `authctl login [URL]`
+struct Login: Command {
+  static let configuration = CommandConfiguration(
+    commandName: "login", abstract: "Sign in and store the session.",
+    discussion: """
+      With a URL, the API's base or the address that signs in, a profile is made first.
+
+      Examples:
+        authctl login https://shop.example/api/login -u ada@shop.example
+        pass show shop | authctl login -p shop --password-stdin
+        authctl login -p shop --if-needed --min-ttl 10m --password-command 'pass show shop'
+      """)
+
+  @Argument(help: ArgumentHelp("The API's base, or the address that signs in.", valueName: "url"))
+  var url: String?
+
+  @OptionGroup(title: "New profile") var profile: ProfileOptions
+  @OptionGroup var credentials: CredentialOptions
+  @OptionGroup(title: "Token got elsewhere") var token: SecretOptions<TokenNames>
+  @OptionGroup(title: "Refresh token got elsewhere") var refreshToken: SecretOptions<RefreshTokenNames>
+
+  @Flag(name: .customLong("if-needed"), help: "Do nothing while the stored session serves.")
+  var ifNeeded = false
+
+  @Option(
+    name: .customLong("min-ttl"), parsing: .unconditional,
+    help: ArgumentHelp("With --if-needed: how long it must serve.", valueName: "duration"))
+  var minTTL: Duration?
+
+  @Flag(name: .customLong("revoke-old"), help: "End the session that this one replaces.")
+  var revokeOld = false
+
+  @OptionGroup var output: JSONOutput
+  @OptionGroup(title: "Global options") var globals: Globals
+
+  var wantsJSON: Bool { output.json }
+
+  func run(in app: App) throws(Failure) -> Int32 {
+    var made: NewProfile?
+    let choice: Choice
+    if let url {
+      let new = try NewProfile.make(for: url, options: profile, in: app)
+      made = new
+      choice = Choice(profile: new.profile, reason: new.isNew ? "new" : "by its URL")
+    } else {
+      guard profile.isEmpty else {
+        throw Failure(
+          .usage, "options that make a profile need the API's address",
+          hint: "authctl login URL …, or authctl profile set NAME KEY=VALUE")
+      }
+      choice = try app.choose()
+    }
+    do throws(Failure) { return try signIn(choice, made, app) } catch {
+      // A profile that never signed in and is not about to is clutter (contract section 5).
+      if let made, made.isNew, ![10, 12, 14].contains(error.kind.exitCode) {
+        try? app.profiles.remove(made.profile.name)
+      }
+      throw error
+    }
+  }
+
+  private func signIn(_ choice: Choice, _ made: NewProfile?, _ app: App) throws(Failure) -> Int32 {
+    let profile = choice.profile
+    if let variable = app.tokenVariable(of: profile) {
+      app.console.notice("\(variable) is set and serves \(profile.name): nothing was stored.")
+      return 0
+    }
+    if profile.recipe.usesOAuth {
+      throw Failure(
+        .usage, "\(profile.name): sign-in by OAuth ([oauth]) is not in this version yet",
+        hint: "authctl login -p \(profile.name) --token-stdin stores a token got elsewhere")
+    }
+    let keeper = try app.keeper(for: profile)
+    let known = app.namedAccount(profile)
+    if ifNeeded, let account = known?.name, try serves(account, keeper) {
+      return try report(try keeper.read(account), keeper, app, quietly: true)
+    }
+    // A session that cannot be kept must not be asked for: the store comes first.
+    try keeper.openStore()
+    let asker = try Asker(
+      app: app, profile: profile,
+      sources: credentials.sources + [token.source, refreshToken.source], fields: credentials.field)
+    let signedIn: SignedIn
+    if asker.reader.isGiven(.token) || asker.reader.isGiven(.refreshToken) {
+      signedIn = SignedIn(session: try adopt(asker, keeper, known?.name))
+    } else {
+      let call = profile.recipe.login
+      let account = try asker.account(for: call, keeper.api, known: known?.name)
+      let values = try asker.values(for: call, keeper.api, account: account)
+      signedIn = try keeper.api.login(values, account: account)
+    }
+    let session = signedIn.session
+    let old = revokeOld ? try keeper.read(session.account) : nil
+    try keeper.keep(session)
+    try endOld(old, session, keeper, app)
+    if profile.account == nil, let file = profile.file, file == app.profiles.path(of: profile.name) {
+      try app.profiles.set(profile.name, "account", .string(session.account))
+    }
+    if let place = signedIn.guessedPlace {
+      app.console.notice("Token: the only JWT in the answer, at \(DisplayText.oneLine(place)).")
+    }
+    return try report(session, keeper, app, quietly: false, made: made)
+  }
+
+  private func serves(_ account: String, _ keeper: SessionKeeper) throws(Failure) -> Bool {
+    guard let session = try keeper.read(account) else { return false }
+    guard let left = session.secondsLeft(now: App.now()) else { return true }
+    return left >= minTTL?.seconds ?? 30 || (session.refreshable && keeper.api.canRefresh(session))
+  }
+
+  private func adopt(
+    _ asker: Asker, _ keeper: SessionKeeper, _ account: String?
+  ) throws(Failure) -> Session {
+    var values = Values()
+    if let token = try asker.reader.read(.token) { values[.accessToken] = SharedSecret(token) }
+    if let token = try asker.reader.read(.refreshToken) { values[.refreshToken] = SharedSecret(token) }
+    if let key = try asker.reader.read(.appKey) { values[.appKey] = SharedSecret(key) }
+    guard values[.accessToken] != nil else {
+      throw Failure(.usage, "a refresh token alone makes no session", hint: "--token-stdin too")
+    }
+    return try keeper.api.adopt(values, account: account ?? "default")
+  }
+
+  private func endOld(
+    _ old: Session?, _ new: Session, _ keeper: SessionKeeper, _ app: App
+  ) throws(Failure) {
+    guard let old, let oldToken = old.accessToken, let newToken = new.accessToken,
+      !oldToken.hasSameBytes(as: newToken)
+    else { return }
+    if let reason = keeper.revoke(old).1 {
+      app.console.warn("the session before could not be ended: \(reason.message)")
+    }
+  }
+
+  private func report(
+    _ session: Session?, _ keeper: SessionKeeper, _ app: App, quietly: Bool, made: NewProfile? = nil
+  ) throws(Failure) -> Int32 {
+    guard let session else { return 0 }
+    let console = app.console
+    if !quietly {
+      let name = DisplayText.oneLine(session.account)
+      console.notice("Signed in to \(session.profile) as \(name). \(Words.validity(session))")
+      if let made, made.isNew {
+        let file = app.profiles.shown(app.profiles.path(of: session.profile))
+        console.notice(
+          "Saved: session in the Secret Service (\(keeper.storeName)), profile in \(file)")
+      } else {
+        console.notice("Saved: session in the Secret Service (\(keeper.storeName)).")
+      }
+      console.notice("Next: \(Words.nextRequest(keeper.api.profile, app))")
+    }
+    if output.json { try console.out(Words.json(session, keeper.api.base.origin, stored: true)) }
+    return 0
+  }
+}
+
+/// The profile that `login URL` works with: one that is there, or a new one.
+struct NewProfile {
+  var profile: Profile
+  var isNew: Bool
+
+  /// Takes `address` for the API's base or for the address that signs in (contract section 5).
+  static func make(
+    for address: String, options: ProfileOptions, in app: App
+  ) throws(Failure) -> NewProfile {
+    guard app.isURL(address) else {
+      throw Failure(
+        .usage, "\(DisplayText.oneLine(address, limit: 60)) is not a URL",
+        hint: "write https://\(DisplayText.oneLine(address, limit: 60))")
+    }
+    let url = try WebURL(address, from: .person)
+    guard url.query == nil else { throw Failure(.usage, "the API's address has no query") }
+    var settings = try options.settings()
+    var base = url.text
+    let last = url.path.utf8.split(separator: UInt8(ascii: "/")).last.map { String($0) ?? "" } ?? ""
+    if HTTPClient.signInNames.contains(last.lowercased()) {
+      base = url.origin.description
+      settings.append(("login.path", .string(url.path)))
+    }
+    while base.utf8.last == UInt8(ascii: "/") { base.removeLast() }
+    let names = try app.profiles.names()
+    if let name = app.globals.profile, names.contains(name) {
+      return try existing(try app.profiles.load(name), base, options)
+    }
+    if app.globals.profile == nil {
+      for name in names {
+        guard let profile = try? app.profiles.load(name),
+          profile.url.utf8.elementsEqual(base.utf8) || profile.url.utf8.elementsEqual((base + "/").utf8)
+        else { continue }
+        return try existing(profile, base, options)
+      }
+    }
+    let name = app.globals.profile ?? ProfileStore.name(fromHost: url.origin.host, taken: names)
+    let profile = try app.profiles.create(name, settings: [("url", .string(base))] + settings)
+    return NewProfile(profile: profile, isNew: true)
+  }
+
+  private static func existing(
+    _ profile: Profile, _ base: String, _ options: ProfileOptions
+  ) throws(Failure) -> NewProfile {
+    let origin = try WebURL(base, from: .person).origin
+    guard try WebURL(profile.url, from: .person).origin == origin else {
+      throw Failure(
+        .usage, "the profile \(profile.name) is of another API: \(profile.url)",
+        hint: "leave out -p, or give -p another name")
+    }
+    guard options.isEmpty else {
+      throw Failure(
+        .usage, "there is a profile for it already: \(profile.name)",
+        hint: "authctl profile set \(profile.name) KEY=VALUE changes it")
+    }
+    return NewProfile(profile: profile, isNew: false)
+  }
+}

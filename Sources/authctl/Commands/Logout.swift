@@ -1,0 +1,108 @@
+internal import ArgumentParser
+internal import AuthKit
+
+/// `authctl logout`
+struct Logout: Command {
+  static let configuration = CommandConfiguration(
+    commandName: "logout", abstract: "End the session at the server and forget it.",
+    discussion: """
+      Forgetting does not depend on the server: with the server down it is a warning.
+
+      Examples:
+        authctl logout -p shop
+        authctl logout -p shop -u bob@shop.example
+        authctl logout --all
+      """)
+
+  @Flag(help: "Every stored session; with -p, of that profile.")
+  var all = false
+
+  @Flag(
+    name: .customLong("require-revocation"),
+    help: "Keep the session and fail when the server cannot end it.")
+  var requireRevocation = false
+
+  @OptionGroup var output: JSONOutput
+  @OptionGroup(title: "Global options") var globals: Globals
+
+  var wantsJSON: Bool { output.json }
+
+  func run(in app: App) throws(Failure) -> Int32 {
+    let ends = all && globals.profile == nil ? try endEverything(app) : try endOne(app)
+    for (profile, end) in ends { tell(profile, end, app) }
+    if output.json {
+      try app.console.out(
+        JSONValue.array(
+          ends.map { profile, end in
+            .object([
+              ("profile", .string(profile)), ("account", .string(end.account)),
+              ("revoked", end.revoked.map { .bool($0) } ?? nil), ("deleted", .bool(end.deleted)),
+            ])
+          }
+        ).serialized())
+    }
+    return 0
+  }
+
+  private typealias End = (profile: String, end: SessionKeeper.Ended)
+
+  private func endOne(_ app: App) throws(Failure) -> [End] {
+    let profile = try app.choose().profile
+    let keeper = try app.keeper(for: profile)
+    var accounts: [String]
+    if all {
+      accounts = try app.storedAccounts(of: keeper)
+    } else if let named = app.namedAccount(profile) {
+      accounts = [named.name]
+    } else {
+      accounts = try app.storedAccounts(of: keeper)
+      if accounts.count > 1 {
+        _ = try app.account(of: keeper)
+      }
+    }
+    var ends: [End] = []
+    for account in accounts {
+      ends.append((profile.name, try keeper.end(account, requireRevocation: requireRevocation)))
+    }
+    if !ends.contains(where: \.end.deleted) {
+      app.console.notice("Not signed in to \(profile.name): there was nothing to forget.")
+    }
+    if let variable = app.tokenVariable(of: profile) {
+      app.console.warn("\(variable) is still set and serves \(profile.name)")
+    }
+    return ends
+  }
+
+  private func endEverything(_ app: App) throws(Failure) -> [End] {
+    let store = try app.store()
+    var items = try store.list()
+    if items.contains(where: { $0.profile == nil || $0.account == nil }) {
+      try store.open()
+      items = try store.list()
+    }
+    var ends: [End] = []
+    for item in items {
+      guard let name = item.profile, let account = item.account else { continue }
+      // Without its profile a session can be forgotten, not ended at the server.
+      guard let profile = try? app.load(name) else {
+        let deleted = try store.delete(profile: name, account: account)
+        ends.append((name, SessionKeeper.Ended(account: account, deleted: deleted)))
+        continue
+      }
+      let keeper = try app.keeper(for: profile)
+      ends.append((name, try keeper.end(account, requireRevocation: requireRevocation)))
+    }
+    if ends.isEmpty { app.console.notice("There was no session to forget.") }
+    return ends
+  }
+
+  private func tell(_ profile: String, _ end: SessionKeeper.Ended, _ app: App) {
+    guard end.deleted else { return }
+    if let reason = end.reason {
+      app.console.warn("\(profile): the server did not end the session: \(reason.message)")
+    }
+    let name = DisplayText.oneLine(end.account)
+    let where_ = end.revoked == true ? "at the server and here" : "here"
+    app.console.notice("Signed out of \(profile) as \(name), \(where_).")
+  }
+}

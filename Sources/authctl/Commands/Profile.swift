@@ -1,0 +1,346 @@
+internal import ArgumentParser
+internal import AuthKit
+
+/// `authctl profile`
+struct ProfileGroup: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "profile", abstract: "The APIs that authctl knows.",
+    subcommands: [
+      ProfileAdd.self, ProfileList.self, ProfileShow.self, ProfileSet.self, ProfileRemove.self,
+      ProfileDefault.self, ProfilePresets.self,
+    ])
+}
+
+/// `authctl profile add NAME URL`
+struct ProfileAdd: Command {
+  static let configuration = CommandConfiguration(
+    commandName: "add", abstract: "Make a profile.",
+    discussion: """
+      Examples:
+        authctl profile add school http://127.0.0.1:8101 --preset express-jwt
+        authctl profile add shop https://api.shop.example --set login.path=/api/login \\
+          --body '{"user":"{username}","pass":"{password}"}' --token-at /data/jwt
+        authctl profile add files https://files.example --send 'X-API-Key: {access_token}'
+      """)
+
+  @Argument(help: ArgumentHelp("Its name.", valueName: "name")) var name: String
+  @Argument(help: ArgumentHelp("The API's base.", valueName: "url")) var url: String
+  @OptionGroup(title: "How the API wants to be spoken to") var options: ProfileOptions
+  @OptionGroup var output: JSONOutput
+  @OptionGroup(title: "Global options") var globals: Globals
+
+  var wantsJSON: Bool { output.json }
+
+  func run(in app: App) throws(Failure) -> Int32 {
+    _ = try WebURL(url, from: .person)
+    let profile = try app.profiles.create(
+      name, settings: [("url", .string(url))] + (try options.settings()))
+    let file = app.profiles.shown(app.profiles.path(of: name))
+    app.console.notice("Made the profile \(name): \(file)")
+    for call in [profile.recipe.login, profile.recipe.register, profile.recipe.refresh]
+    where call?.secretsInURL == true {
+      app.console.warn("\(name): secrets_in_url puts secrets into the logs of servers and proxies")
+    }
+    app.console.notice("Next: \(DisplayText.shellCommand(["authctl", "login", "-p", name]) ?? "")")
+    if output.json { try app.console.out(Shown.json(of: profile)) }
+    return 0
+  }
+}
+
+/// `authctl profile list`
+struct ProfileList: Command {
+  static let configuration = CommandConfiguration(
+    commandName: "list", abstract: "The profiles, and the sessions they have.",
+    discussion: """
+      Examples:
+        authctl profile list
+        authctl profile list --json
+      """)
+
+  @OptionGroup var output: JSONOutput
+  @OptionGroup(title: "Global options") var globals: Globals
+
+  var wantsJSON: Bool { output.json }
+
+  func run(in app: App) throws(Failure) -> Int32 {
+    let names = try app.profiles.names()
+    // A profile is there whether or not the store can be looked into.
+    let sessions: [StoredSession]?
+    do throws(Failure) { sessions = names.isEmpty ? [] : try StoredSession.all(app) } catch {
+      sessions = nil
+      app.console.warn("the sessions are not known: \(error.message)")
+    }
+    var table = Table(header: ["NAME", "PRESET", "ACCOUNTS", "STATE", "URL"])
+    var values: [JSONValue] = []
+    var worst: Failure?
+    let standard = try app.config().defaultProfile ?? (names.count == 1 ? names[0] : nil)
+    for name in names {
+      let profile: Profile
+      do throws(Failure) { profile = try app.profiles.load(name) } catch {
+        app.console.report(error)
+        worst = error
+        continue
+      }
+      let own = sessions?.filter { $0.profile.map { $0.utf8.elementsEqual(name.utf8) } ?? false }
+      let state = own.map(Self.state)
+      let isDefault = name == standard
+      table.add(
+        [
+          name, profile.preset ?? "-", own.map { String($0.count) } ?? "?", state ?? "unknown",
+          profile.url,
+        ], marked: isDefault)
+      values.append(
+        .object([
+          ("name", .string(name)), ("url", .string(profile.url)),
+          ("preset", profile.preset.map { .string($0) } ?? nil), ("default", .bool(isDefault)),
+          ("account", profile.account.map { .string($0) } ?? nil),
+          ("accounts", own.map { .array($0.compactMap(\.account).map { .string($0) }) } ?? nil),
+          ("state", state.map { .string($0) } ?? nil),
+        ]))
+    }
+    if output.json {
+      try app.console.out(JSONValue.array(values).serialized())
+    } else if names.isEmpty {
+      app.console.notice("No profiles.")
+      app.console.hint("authctl login URL")
+    } else {
+      try app.console.out(table)
+    }
+    return worst?.kind.exitCode ?? 0
+  }
+
+  private static func state(_ sessions: [StoredSession]) -> String {
+    let order: [StoredSession.State] = [.valid, .refreshable, .locked, .expired]
+    return order.first { state in sessions.contains { $0.state == state } }?.rawValue ?? "signed out"
+  }
+}
+
+/// `authctl profile show [NAME]`
+struct ProfileShow: Command {
+  static let configuration = CommandConfiguration(
+    commandName: "show", abstract: "The profile in force, and where each value comes from.",
+    discussion: """
+      Examples:
+        authctl profile show
+        authctl profile show shop --json
+      """)
+
+  @Argument(help: ArgumentHelp("Its name.", valueName: "name")) var name: String?
+  @OptionGroup var output: JSONOutput
+  @OptionGroup(title: "Global options") var globals: Globals
+
+  var wantsJSON: Bool { output.json }
+
+  func run(in app: App) throws(Failure) -> Int32 {
+    let profile = if let name { try app.load(name) } else { try app.choose().profile }
+    if output.json {
+      try app.console.out(Shown.json(of: profile))
+      return 0
+    }
+    if let file = profile.file { try app.console.out("# \(app.profiles.shown(file))") }
+    var table = Table()
+    for value in profile.values {
+      table.add(["\(value.key) = \(Shown.toml(value.value))", "# " + Shown.source(value.source)])
+    }
+    for line in table.lines { try app.console.out(String(line.dropFirst(2))) }
+    return 0
+  }
+}
+
+/// A profile, told.
+enum Shown {
+  static func json(of profile: Profile) -> String {
+    JSONValue.object([
+      ("name", .string(profile.name)),
+      ("file", profile.file.map { .string($0) } ?? nil),
+      (
+        "values",
+        .array(
+          profile.values.map {
+            .object([
+              ("key", .string($0.key)), ("value", $0.value), ("source", .string(source($0.source))),
+            ])
+          })
+      ),
+    ]).serialized()
+  }
+
+  static func source(_ source: EffectiveValue.Source) -> String {
+    switch source {
+    case .builtIn: "built in"
+    case .preset(let name): "preset \(name)"
+    case .file: "profile"
+    }
+  }
+
+  /// A value as TOML writes it on one line: JSON but for tables.
+  static func toml(_ value: JSONValue) -> String {
+    switch value {
+    case .object(let members):
+      members.isEmpty
+        ? "{}" : "{ " + members.map { "\(key($0.key)) = \(toml($0.value))" }.joined(separator: ", ") + " }"
+    case .array(let items): "[" + items.map(toml).joined(separator: ", ") + "]"
+    default: value.serialized()
+    }
+  }
+
+  private static func key(_ name: String) -> String {
+    let isBare = name.utf8.allSatisfy { HeaderSyntax.isToken([$0]) && $0 != 0x2E && $0 != 0x27 }
+    return isBare && !name.isEmpty ? name : JSONValue.string(name).serialized()
+  }
+}
+
+/// `authctl profile set NAME KEY=VALUE…`
+struct ProfileSet: Command {
+  static let configuration = CommandConfiguration(
+    commandName: "set", abstract: "Change keys of a profile; comments stay.",
+    discussion: """
+      Examples:
+        authctl profile set shop account=bob@shop.example
+        authctl profile set shop login.path=/v2/login session.access_token=/data/token
+        authctl profile set shop --unset account
+      """)
+
+  @Argument(help: ArgumentHelp("Its name.", valueName: "name")) var name: String
+  @Argument(help: ArgumentHelp("Keys as in the file, with dots.", valueName: "key=value"))
+  var settings: [String] = []
+
+  @Option(
+    parsing: .unconditionalSingleValue, help: ArgumentHelp("Take a key out.", valueName: "key"))
+  var unset: [String] = []
+
+  @OptionGroup(title: "Global options") var globals: Globals
+
+  func run(in app: App) throws(Failure) -> Int32 {
+    guard !settings.isEmpty || !unset.isEmpty else {
+      throw Failure(.usage, "nothing to set", hint: "authctl profile set \(name) KEY=VALUE")
+    }
+    var changes: [(key: String, value: JSONValue)] = []
+    for text in settings {
+      let (key, value) = try split(text, at: "=", option: "profile set", form: "KEY=VALUE")
+      changes.append((key, try ProfileStore.value(of: key, from: value)))
+    }
+    for change in changes { try app.profiles.set(name, change.key, change.value) }
+    for key in unset where try !app.profiles.unset(name, key) {
+      app.console.notice("\(name) has no \(DisplayText.oneLine(key, limit: 60)) of its own.")
+    }
+    return 0
+  }
+}
+
+/// `authctl profile remove NAME`
+struct ProfileRemove: Command {
+  static let configuration = CommandConfiguration(
+    commandName: "remove", abstract: "Take a profile away; its sessions must be ended first.",
+    discussion: """
+      Examples:
+        authctl logout -p school --all && authctl profile remove school
+        authctl profile remove school --force
+      """)
+
+  @Argument(help: ArgumentHelp("Its name.", valueName: "name")) var name: String
+  @Flag(help: "Forget its sessions too, without ending them at the server.") var force = false
+  @OptionGroup(title: "Global options") var globals: Globals
+
+  func run(in app: App) throws(Failure) -> Int32 {
+    _ = try app.profiles.text(of: name)
+    let store = try app.store(mayPrompt: force)
+    let accounts: [String]
+    do throws(Failure) {
+      accounts = try store.list(profiles: [name]).filter { $0.profile == name }.compactMap(\.account)
+    } catch {
+      // No store, no sessions to lose sight of; a locked one may hold some.
+      if error.kind == .storeLocked, !force { throw error }
+      accounts = []
+    }
+    guard accounts.isEmpty || force else {
+      throw Failure(
+        .failed, "\(name) has \(accounts.count == 1 ? "a session" : "\(accounts.count) sessions")",
+        hint: "authctl logout -p \(name) --all, or --force")
+    }
+    for account in accounts { _ = try store.delete(profile: name, account: account) }
+    try app.profiles.remove(name)
+    app.console.notice("Removed the profile \(name).")
+    return 0
+  }
+}
+
+/// `authctl profile default [NAME]`
+struct ProfileDefault: Command {
+  static let configuration = CommandConfiguration(
+    commandName: "default", abstract: "Print or set the profile that is used when none is named.",
+    discussion: """
+      Examples:
+        authctl profile default
+        authctl profile default shop
+        authctl profile default --unset
+      """)
+
+  @Argument(help: ArgumentHelp("Its name.", valueName: "name")) var name: String?
+  @Flag(help: "Have none.") var unset = false
+  @OptionGroup(title: "Global options") var globals: Globals
+
+  func run(in app: App) throws(Failure) -> Int32 {
+    if unset {
+      guard name == nil else { throw Failure(.usage, "--unset goes without a name") }
+      try app.profiles.setDefault(nil)
+    } else if let name {
+      try app.profiles.setDefault(name)
+    } else if let name = try app.config().defaultProfile {
+      try app.console.out(name)
+    } else {
+      throw Failure(
+        .failed, "no default profile is set", hint: "authctl profile default NAME")
+    }
+    return 0
+  }
+}
+
+/// `authctl profile presets [NAME]`
+struct ProfilePresets: Command {
+  static let configuration = CommandConfiguration(
+    commandName: "presets", abstract: "The recipes that authctl knows; with a name, that one whole.",
+    discussion: """
+      Examples:
+        authctl profile presets
+        authctl profile presets express-jwt
+      """)
+
+  @Argument(help: ArgumentHelp("A preset.", valueName: "name")) var name: String?
+  @OptionGroup var output: JSONOutput
+  @OptionGroup(title: "Global options") var globals: Globals
+
+  var wantsJSON: Bool { output.json }
+
+  func run(in app: App) throws(Failure) -> Int32 {
+    if let name {
+      guard let text = Presets.text(name) else {
+        let near = nearest(name, in: Presets.names)
+        throw Failure(
+          .usage, "no preset called \(DisplayText.oneLine(name, limit: 60))",
+          hint: near.map { "did you mean \($0)?" } ?? "authctl profile presets")
+      }
+      try app.console.out(text.trimmingLineEnd)
+      return 0
+    }
+    if output.json {
+      let values = Presets.names.map { name -> JSONValue in
+        .object([("name", .string(name)), ("summary", .string(Presets.summary(name)))])
+      }
+      try app.console.out(JSONValue.array(values).serialized())
+      return 0
+    }
+    var table = Table()
+    for name in Presets.names { table.add([name, Presets.summary(name)]) }
+    for line in table.lines { try app.console.out(String(line.dropFirst(2))) }
+    return 0
+  }
+}
+
+extension String {
+  fileprivate var trimmingLineEnd: String {
+    var bytes = Substring(self).utf8
+    while let byte = bytes.last, byte == 0x0A || byte == 0x0D { bytes = bytes.dropLast() }
+    return String(decoding: bytes, as: UTF8.self)
+  }
+}

@@ -1,0 +1,55 @@
+internal import ArgumentParser
+internal import AuthKit
+
+/// `authctl register`
+struct Register: Command {
+  static let configuration = CommandConfiguration(
+    commandName: "register", abstract: "Create an account at the API.",
+    discussion: """
+      Nothing is stored unless the server answers with tokens.
+
+      Examples:
+        authctl register -p shop -u ada@shop.example
+        printf '%s\\n' "$PW" | authctl register -u ada@shop.example --password-stdin --field roleId=1
+      """)
+
+  @OptionGroup var credentials: CredentialOptions
+  @OptionGroup var output: JSONOutput
+  @OptionGroup(title: "Global options") var globals: Globals
+
+  var wantsJSON: Bool { output.json }
+
+  func run(in app: App) throws(Failure) -> Int32 {
+    let profile = try app.choose().profile
+    let keeper = try app.keeper(for: profile)
+    try keeper.openStore()
+    let asker = try Asker(
+      app: app, profile: profile, sources: credentials.sources, fields: credentials.field)
+    let call = profile.recipe.register
+    let known = app.globals.username ?? app.environment["AUTHCTL_USERNAME"] ?? profile.account
+    let account = try asker.account(for: call, keeper.api, known: known)
+    let values = try asker.values(for: call, keeper.api, account: account)
+    let name = account.map { DisplayText.oneLine($0) } ?? "the account"
+    guard let session = try keeper.api.register(values, account: account)?.session else {
+      app.console.notice("Registered \(name) at \(profile.name); nothing was stored.")
+      let words = ["authctl", "login", "-p", profile.name] + (account.map { ["-u", $0] } ?? [])
+      app.console.notice("Next: \(DisplayText.shellCommand(words) ?? "authctl login")")
+      if output.json {
+        try app.console.out(
+          JSONValue.object([
+            ("profile", .string(profile.name)), ("account", account.map { .string($0) } ?? nil),
+            ("origin", .string(keeper.api.base.origin.description)), ("expires_at", nil),
+            ("refreshable", nil), ("store", nil),
+          ]).serialized())
+      }
+      return 0
+    }
+    try keeper.keep(session)
+    app.console.notice(
+      "Registered and signed in to \(profile.name) as \(name). \(Words.validity(session))")
+    if output.json {
+      try app.console.out(Words.json(session, keeper.api.base.origin, stored: true))
+    }
+    return 0
+  }
+}

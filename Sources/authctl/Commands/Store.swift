@@ -1,0 +1,31 @@
+internal import ArgumentParser
+internal import AuthKit
+
+/// `authctl store`
+struct StoreGroup: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "store", abstract: "The place where sessions are kept.",
+    subcommands: [StoreUnlock.self])
+}
+
+/// `authctl store unlock`
+struct StoreUnlock: Command {
+  static let configuration = CommandConfiguration(
+    commandName: "unlock", abstract: "Unlock the keyring, by its own dialog.",
+    discussion: """
+      Example:
+        authctl store unlock && authctl get /me
+      """)
+
+  @OptionGroup var output: JSONOutput
+  @OptionGroup(title: "Global options") var globals: Globals
+
+  var wantsJSON: Bool { output.json }
+
+  func run(in app: App) throws(Failure) -> Int32 {
+    let store = try app.store()
+    try store.open()
+    app.console.notice("The Secret Service (\(store.serviceName)) is unlocked.")
+    return 0
+  }
+}

@@ -1,0 +1,96 @@
+internal import ArgumentParser
+internal import AuthKit
+
+/// `authctl token`
+struct PrintToken: Command {
+  static let configuration = CommandConfiguration(
+    commandName: "token", abstract: "Print a valid access token, renewed first if it must be.",
+    discussion: """
+      Examples:
+        curl -H @<(authctl token -p shop --header) https://api.shop.example/orders
+        authctl token --min-ttl 10m
+        authctl token --json
+      """)
+
+  @Flag(help: "The whole header: 'Authorization: Bearer …'.")
+  var header = false
+
+  @Option(
+    name: .customLong("min-ttl"), parsing: .unconditional,
+    help: ArgumentHelp("Renew it unless it has this long.", valueName: "duration"))
+  var minTTL: Duration?
+
+  @Flag(name: .customLong("allow-password"), help: "Print a stored password, where that is the credential.")
+  var allowPassword = false
+
+  @OptionGroup var output: JSONOutput
+  @OptionGroup(title: "Global options") var globals: Globals
+
+  var wantsJSON: Bool { output.json }
+
+  func run(in app: App) throws(Failure) -> Int32 {
+    let choice = try app.choose()
+    try Words.refusePassword(choice.profile, allowed: allowPassword)
+    let keeper = try app.keeper(for: choice.profile)
+    var session = try app.session(for: choice, keeper)
+    session = try keeper.fresh(session, minimum: minTTL?.seconds)
+    if let minTTL, let left = session.secondsLeft(now: App.now()), left < minTTL.seconds {
+      throw keeper.expired(session, .asked, "no token of \(Moment.spoken(minTTL.seconds))")
+    }
+    let carrier = try keeper.api.credentialHeader(of: session)
+    if output.json {
+      try app.console.out(
+        JSONValue.object([
+          ("access_token", session.accessToken.map { .string($0.text) } ?? nil),
+          ("expires_at", Words.time(session.expiresAt)),
+          (
+            "header",
+            carrier.map { .object([("name", .string($0.name)), ("value", .string($0.value))]) } ?? nil
+          ),
+        ]).serialized())
+    } else if header || choice.profile.recipe.session.keepPassword {
+      guard let carrier else {
+        throw Failure(.usage, "\(choice.profile.name) sends no header with a credential")
+      }
+      try app.console.out("\(carrier.name): \(carrier.value)")
+    } else {
+      guard let token = session.accessToken else { throw keeper.notSignedIn(session.account) }
+      try app.console.out(token.secret)
+    }
+    return 0
+  }
+}
+
+/// `authctl refresh`
+struct Refresh: Command {
+  static let configuration = CommandConfiguration(
+    commandName: "refresh", abstract: "Renew the session now.",
+    discussion: """
+      Examples:
+        authctl refresh
+        authctl refresh -p shop --json
+      """)
+
+  @OptionGroup var output: JSONOutput
+  @OptionGroup(title: "Global options") var globals: Globals
+
+  var wantsJSON: Bool { output.json }
+
+  func run(in app: App) throws(Failure) -> Int32 {
+    let choice = try app.choose()
+    if let variable = app.tokenVariable(of: choice.profile) {
+      throw Failure(
+        .usage, "\(variable) is set: a token from a variable cannot be renewed",
+        hint: "unset \(variable) to renew the stored session")
+    }
+    let keeper = try app.keeper(for: choice.profile)
+    let session = try keeper.renewed(try app.session(for: choice, keeper), .asked)
+    app.console.notice(
+      "Renewed \(session.profile) as \(DisplayText.oneLine(session.account)). "
+        + Words.validity(session))
+    if output.json {
+      try app.console.out(Words.json(session, keeper.api.base.origin, stored: true))
+    }
+    return 0
+  }
+}

@@ -1,0 +1,241 @@
+internal import AuthKit
+internal import Glibc
+
+/// The streams: data on standard output, everything else on standard error (contract section 2).
+///
+/// What goes to standard error passes the redactor and comes out as one line each.
+final class Console {
+  /// How often `-v` was given.
+  let verbosity: Int
+  /// Whether standard output and standard error are terminals.
+  let isOutTerminal: Bool
+  let isErrTerminal: Bool
+  /// Whether to write ANSI colours there: https://no-color.org, https://bixense.com/clicolors
+  let usesColourOut: Bool
+  let usesColourErr: Bool
+
+  private let isQuiet: Bool
+  private let errorsAsJSON: Bool
+  private let redactor: Redactor
+
+  /// - Parameters:
+  ///   - quiet: no notices and no warnings (`-q`).
+  ///   - verbosity: how often `-v` was given.
+  ///   - errorsAsJSON: `--json`, `--errors json` or `AUTHCTL_ERRORS=json`.
+  ///   - environment: for the variables that choose colours.
+  init(
+    quiet: Bool, verbosity: Int, errorsAsJSON: Bool, redactor: Redactor,
+    environment: [String: String]
+  ) {
+    isQuiet = quiet
+    self.verbosity = verbosity
+    self.errorsAsJSON = errorsAsJSON
+    self.redactor = redactor
+    isOutTerminal = isatty(STDOUT_FILENO) == 1
+    isErrTerminal = isatty(STDERR_FILENO) == 1
+    usesColourOut = Self.usesColour(onTerminal: isOutTerminal, environment)
+    usesColourErr = Self.usesColour(onTerminal: isErrTerminal, environment)
+  }
+
+  /// The width of the terminal in columns; 80 when there is none.
+  var columns: Int {
+    for descriptor in [STDOUT_FILENO, STDERR_FILENO] {
+      var size = winsize()
+      if ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 {
+        return Int(size.ws_col)
+      }
+    }
+    return 80
+  }
+
+  // MARK: Standard output
+
+  /// A line of data. Not masked: it is what the command is for.
+  ///
+  /// - Throws: `failed` when it cannot be written.
+  func out(_ text: String) throws(Failure) {
+    var line = Array(text.utf8)
+    line.append(UInt8(ascii: "\n"))
+    try put(line)
+  }
+
+  /// A secret and a newline, for the commands whose purpose is to print it.
+  ///
+  /// - Throws: `failed` when it cannot be written.
+  func out(_ secret: borrowing Secret) throws(Failure) {
+    var line = SecretBuilder(capacity: secret.count + 1)
+    line.append(secret)
+    line.append(UInt8(ascii: "\n"))
+    try line.secret().withBytes { bytes throws(Failure) in try write(bytes) }
+  }
+
+  /// The lines of `table`.
+  ///
+  /// - Throws: `failed` when they cannot be written.
+  func out(_ table: Table) throws(Failure) {
+    try put(Array(table.lines.flatMap { Array($0.utf8) + [UInt8(ascii: "\n")] }))
+  }
+
+  /// All of `bytes`, as they are.
+  ///
+  /// When the reader has gone, the process ends by SIGPIPE, as any filter does.
+  ///
+  /// - Throws: `failed` when they cannot be written.
+  func write(_ bytes: UnsafeRawBufferPointer) throws(Failure) {
+    let code = Self.write(bytes, to: STDOUT_FILENO)
+    guard code != 0 else { return }
+    if code == EPIPE { Self.dieOfBrokenPipe() }
+    throw Failure(
+      .failed, "cannot write to standard output: \(String(cString: strerror(code)))")
+  }
+
+  private func put(_ bytes: [UInt8]) throws(Failure) {
+    try bytes.withUnsafeBufferPointer { buffer throws(Failure) in
+      try write(UnsafeRawBufferPointer(buffer))
+    }
+  }
+
+  // MARK: Standard error
+
+  /// A sentence for people, in lines of at most 79 columns; not with `-q`.
+  func notice(_ text: String) {
+    guard !isQuiet else { return }
+    for line in Self.wrapped(shown(text)) { complain(line) }
+  }
+
+  /// `authctl: warning: TEXT`; not with `-q`.
+  func warn(_ text: String) {
+    if !isQuiet { complain("authctl: warning: " + shown(text)) }
+  }
+
+  /// A warning that `-q` does not silence.
+  func insist(_ text: String) { complain("authctl: warning: " + shown(text)) }
+
+  /// A line of foreign text that the caller has marked as such.
+  func remark(_ line: String) { complain(shown(line)) }
+
+  /// The HTTP status line of a request that failed; not with `-q`.
+  func status(_ failure: Failure) {
+    if !isQuiet { report(failure) }
+  }
+
+  /// `hint: TEXT`, where no failure goes before; not with `-q`.
+  func hint(_ text: String) {
+    if !isQuiet { complain("hint: " + shown(text)) }
+  }
+
+  /// A line of `-v`, with the mark it begins with: `*` for authctl's own, `>` for what is sent,
+  /// `<` for what comes.
+  func verbose(_ line: @autoclosure () -> String) {
+    if verbosity > 0 { complain(shown(line())) }
+  }
+
+  /// The failure: authctl's sentence, the server's words, the mend; or one line of JSON. Also
+  /// with `-q`.
+  func report(_ failure: Failure) {
+    let server = DisplayText.server(failure.server.map(redactor.mask))
+    if errorsAsJSON {
+      complain(json(failure, server).serialized())
+      return
+    }
+    var lines = ["authctl: " + shown(failure.message)]
+    lines += server.map { "server: " + $0 }
+    if let hint = failure.hint { lines.append("hint: " + shown(hint)) }
+    complain(lines.joined(separator: "\n"))
+  }
+
+  private func json(_ failure: Failure, _ server: [String]) -> JSONValue {
+    func text(_ value: String?) -> JSONValue { value.map { .string(shown($0)) } ?? .null }
+    return .object([
+      (
+        key: "error",
+        value: .object([
+          (key: "code", value: .string(failure.kind.rawValue)),
+          (key: "exit", value: .number(Int(failure.kind.exitCode))),
+          (key: "message", value: text(failure.message)),
+          (
+            key: "server",
+            value: server.isEmpty ? .null : .string(server.joined(separator: "; "))
+          ),
+          (key: "status", value: failure.status.map { .number($0) } ?? .null),
+          (key: "url", value: text(failure.url)),
+          (key: "profile", value: text(failure.profile)),
+          (key: "account", value: text(failure.account)),
+          (key: "hint", value: text(failure.hint)),
+        ])
+      )
+    ])
+  }
+
+  /// Masked first: a secret that the limit cuts in two would not be found.
+  private func shown(_ text: String) -> String {
+    DisplayText.oneLine(redactor.mask(text), limit: 2000)
+  }
+
+  // In one write(2), so that processes which share the stream do not mix their lines. There is
+  // nobody left to tell that standard error cannot be written.
+  private func complain(_ text: String) {
+    Array((text + "\n").utf8).withUnsafeBytes { _ = Self.write($0, to: STDERR_FILENO) }
+  }
+
+  // MARK: Rules
+
+  /// `text` in lines of at most 79 columns, broken at spaces; a longer word stays whole.
+  ///
+  /// A word that could pass for the beginning of a line of authctl's (`hint:`) or for a command to
+  /// a CI runner (`::`) never begins one (security rule B4).
+  static func wrapped(_ text: String) -> [String] {
+    var lines: [String] = []
+    var line = ""
+    for word in text.split(separator: " ", omittingEmptySubsequences: false) {
+      let mayBegin =
+        word.utf8.last != UInt8(ascii: ":") && !word.utf8.starts(with: "::".utf8) && !word.isEmpty
+      let joined = line + " " + word
+      if lines.isEmpty && line.isEmpty {
+        line = String(word)
+      } else if mayBegin && Table.width(of: joined) > 79 {
+        lines.append(line)
+        line = String(word)
+      } else {
+        line = joined
+      }
+    }
+    return lines + [line]
+  }
+
+  private static func usesColour(onTerminal: Bool, _ environment: [String: String]) -> Bool {
+    func value(_ name: String) -> String { environment[name] ?? "" }
+    if !value("NO_COLOR").isEmpty { return false }
+    let force = value("CLICOLOR_FORCE")
+    if !force.isEmpty && force != "0" { return true }
+    return onTerminal && value("CLICOLOR") != "0" && value("TERM") != "dumb"
+  }
+
+  /// Writes everything; 0, or the error number.
+  private static func write(_ bytes: UnsafeRawBufferPointer, to descriptor: Int32) -> Int32 {
+    var rest = bytes[...]
+    while !rest.isEmpty {
+      let chunk = UnsafeRawBufferPointer(rebasing: rest)
+      let count = Glibc.write(descriptor, chunk.baseAddress, chunk.count)
+      if count >= 0 {
+        rest = rest.dropFirst(count)
+      } else if errno == EAGAIN {
+        // Somebody else with the same open file made it non-blocking.
+        var waiting = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+        poll(&waiting, 1, -1)
+      } else if errno != EINTR {
+        return errno
+      }
+    }
+    return 0
+  }
+
+  private static func dieOfBrokenPipe() {
+    signal(SIGPIPE, SIG_DFL)
+    var signals = sigset_t()
+    sigemptyset(&signals)
+    sigaddset(&signals, SIGPIPE)
+    pthread_sigmask(SIG_UNBLOCK, &signals, nil)
+    raise(SIGPIPE)
+  }
+}

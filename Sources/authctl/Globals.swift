@@ -1,0 +1,236 @@
+internal import ArgumentParser
+internal import AuthKit
+
+/// The options of every command; accepted before the command's name too.
+struct Globals: ParsableArguments {
+  @Option(
+    name: [.customShort("p", allowingJoined: true), .long], parsing: .unconditional,
+    help: ArgumentHelp("Profile: a name, or a file (with a slash).", valueName: "name|file"))
+  var profile: String?
+
+  @Option(
+    name: [.customShort("u", allowingJoined: true), .long], parsing: .unconditional,
+    help: ArgumentHelp("Account.", valueName: "name"))
+  var username: String?
+
+  @Option(parsing: .unconditional, help: ArgumentHelp("Where sessions are kept.", valueName: "name"))
+  var store: String?
+
+  @Option(
+    name: .customLong("store-timeout"), parsing: .unconditional,
+    help: ArgumentHelp("Bound of one store operation (30s).", valueName: "duration"))
+  var storeTimeout: Duration?
+
+  @Option(
+    name: .customLong("lock-timeout"), parsing: .unconditional,
+    help: ArgumentHelp("How long to wait for another authctl (60s).", valueName: "duration"))
+  var lockTimeout: Duration?
+
+  @Flag(name: .shortAndLong, help: "Tell what happens, secrets masked; -vv tells more.")
+  var verbose: Int
+
+  @Flag(name: .shortAndLong, help: "No notices, warnings or status lines; errors always.")
+  var quiet = false
+
+  @Flag(name: .customLong("no-input"), help: "Never ask; end with 10 instead.")
+  var noInput = false
+
+  @Option(
+    parsing: .unconditional, help: ArgumentHelp("How errors are written.", valueName: "text|json"))
+  var errors: ErrorForm?
+}
+
+/// How errors are written.
+enum ErrorForm: String, ExpressibleByArgument, CaseIterable {
+  case text, json
+}
+
+/// A span of time: seconds, or `30s 5m 24h 7d`.
+struct Duration: ExpressibleByArgument {
+  let seconds: Double
+
+  init?(argument: String) {
+    guard let seconds = Moment.duration(argument) else { return nil }
+    self.seconds = seconds
+  }
+}
+
+/// `--json`, for the commands that are not requests.
+struct JSONOutput: ParsableArguments {
+  @Flag(name: .customLong("json"), help: "One JSON value on standard output; errors as JSON.")
+  var json = false
+}
+
+/// The options that give one secret; `Names` says which (contract section 4).
+protocol SecretNames {
+  static var kind: SecretKind { get }
+}
+
+/// `--STEM-stdin`, `--STEM-file`, `--STEM-fd`, `--STEM-command`.
+struct SecretOptions<Names: SecretNames>: ParsableArguments {
+  @Flag(name: .customLong(Names.kind.stem + "-stdin"), help: "The \(Names.kind.name) is a line of standard input.")
+  var fromStdin = false
+
+  @Option(
+    name: .customLong(Names.kind.stem + "-file"), parsing: .unconditional,
+    help: ArgumentHelp("The \(Names.kind.name) is the first line of FILE.", valueName: "file"))
+  var file: String?
+
+  @Option(
+    name: .customLong(Names.kind.stem + "-fd"), parsing: .unconditional,
+    help: ArgumentHelp("The \(Names.kind.name) is a line of an open descriptor.", valueName: "n", visibility: .hidden))
+  var descriptor: Int32?
+
+  @Option(
+    name: .customLong(Names.kind.stem + "-command"), parsing: .unconditional,
+    help: ArgumentHelp("The \(Names.kind.name) is what CMD prints first.", valueName: "cmd"))
+  var command: String?
+
+  /// The options in the form that `SecretReader` takes.
+  var source: SecretSource {
+    SecretSource(
+      kind: Names.kind, fromStdin: fromStdin, file: file, descriptor: descriptor, command: command)
+  }
+}
+
+enum PasswordNames: SecretNames { static var kind: SecretKind { .password } }
+enum OTPNames: SecretNames { static var kind: SecretKind { .otp } }
+enum ClientSecretNames: SecretNames { static var kind: SecretKind { .clientSecret } }
+enum AppKeyNames: SecretNames { static var kind: SecretKind { .appKey } }
+enum TokenNames: SecretNames { static var kind: SecretKind { .token } }
+enum RefreshTokenNames: SecretNames { static var kind: SecretKind { .refreshToken } }
+
+/// What `login` and `register` may be given.
+struct CredentialOptions: ParsableArguments {
+  @OptionGroup(title: "Password") var password: SecretOptions<PasswordNames>
+  @OptionGroup(title: "One-time code") var otp: SecretOptions<OTPNames>
+  @OptionGroup(title: "Client secret") var clientSecret: SecretOptions<ClientSecretNames>
+  @OptionGroup(title: "Application key") var appKey: SecretOptions<AppKeyNames>
+
+  @Option(
+    name: .long, parsing: .unconditionalSingleValue,
+    help: ArgumentHelp(
+      "A further field: true, false, null and numbers keep their type; @FILE is read.",
+      valueName: "name=value"))
+  var field: [String] = []
+
+  /// The options in the form that `SecretReader` takes.
+  var sources: [SecretSource] {
+    [password.source, otp.source, clientSecret.source, appKey.source]
+  }
+}
+
+/// What `login URL` and `profile add` say about a new profile.
+struct ProfileOptions: ParsableArguments {
+  @Option(parsing: .unconditional, help: ArgumentHelp("Start from a preset.", valueName: "name"))
+  var preset: String?
+
+  @Option(
+    parsing: .unconditional,
+    help: ArgumentHelp("The sign-in's body, with {username} and {password}.", valueName: "json"))
+  var body: String?
+
+  @Flag(help: "The body is a form: --body 'name={username}&pw={password}'.")
+  var form = false
+
+  @Option(
+    name: .customLong("token-at"), parsing: .unconditionalSingleValue,
+    help: ArgumentHelp(
+      "Where the answer keeps the token: /POINTER, header:NAME, cookie:NAME, body.",
+      valueName: "place"))
+  var tokenAt: [String] = []
+
+  @Option(
+    parsing: .unconditionalSingleValue,
+    help: ArgumentHelp(
+      "The header of a request: 'Authorization: JWT {access_token}'.", valueName: "header"))
+  var send: [String] = []
+
+  @Option(
+    parsing: .unconditionalSingleValue,
+    help: ArgumentHelp("Any key of the profile.", valueName: "key=value"))
+  var set: [String] = []
+
+  /// Whether anything was said.
+  var isEmpty: Bool {
+    preset == nil && body == nil && !form && tokenAt.isEmpty && send.isEmpty && set.isEmpty
+  }
+
+  /// The keys and values that the options stand for, in the order of the file.
+  ///
+  /// - Throws: `usage` for a body that is not what it says, or a value of the wrong type.
+  func settings() throws(Failure) -> [(key: String, value: JSONValue)] {
+    var settings: [(key: String, value: JSONValue)] = []
+    if let preset { settings.append(("preset", .string(preset))) }
+    if form { settings.append(("login.encoding", "form")) }
+    if let body { settings.append(("login.body", form ? try formBody(body) : try jsonBody(body))) }
+    if !tokenAt.isEmpty {
+      settings.append(("session.access_token", .array(tokenAt.map { .string($0) })))
+    }
+    if !send.isEmpty {
+      var headers: [(key: String, value: JSONValue)] = []
+      for line in send {
+        let (name, value) = try split(line, at: ":", option: "--send", form: "'NAME: VALUE'")
+        headers.append((name, .string(value.trimmingSpaces)))
+      }
+      settings.append(("request.headers", .object(headers)))
+    }
+    for line in set {
+      let (key, value) = try split(line, at: "=", option: "--set", form: "KEY=VALUE")
+      settings.append((key, try ProfileStore.value(of: key, from: value)))
+    }
+    return settings
+  }
+
+  private func jsonBody(_ text: String) throws(Failure) -> JSONValue {
+    guard let value = try? JSONValue.parse(text), case .object = value else {
+      throw Failure(
+        .usage, "--body is not a JSON object",
+        hint: #"--body '{"user":"{username}","pass":"{password}"}', or --form with name=value&…"#)
+    }
+    return value
+  }
+
+  private func formBody(_ text: String) throws(Failure) -> JSONValue {
+    var members: [(key: String, value: JSONValue)] = []
+    for pair in text.utf8.split(separator: UInt8(ascii: "&")) {
+      let (name, value) = try split(
+        String(decoding: pair, as: UTF8.self), at: "=", option: "--form --body",
+        form: "'name={username}&pw={password}'")
+      members.append((name, .string(value)))
+    }
+    return .object(members)
+  }
+}
+
+/// `text` at the first `mark`, both sides as they are.
+///
+/// - Throws: `usage` when there is no mark or nothing before it.
+func split(
+  _ text: String, at mark: Unicode.Scalar, option: String, form: String
+) throws(Failure) -> (String, String) {
+  guard let place = text.utf8.firstIndex(of: UInt8(ascii: mark)), place != text.utf8.startIndex else {
+    throw Failure(.usage, "\(option) \(DisplayText.oneLine(text, limit: 60)): write \(form)")
+  }
+  return (
+    String(decoding: text.utf8[..<place], as: UTF8.self),
+    String(decoding: text.utf8[text.utf8.index(after: place)...], as: UTF8.self)
+  )
+}
+
+extension String {
+  /// Without spaces and tabs at both ends.
+  var trimmingSpaces: String {
+    var bytes = Substring(self).utf8
+    while let byte = bytes.first, byte == 0x20 || byte == 0x09 { bytes = bytes.dropFirst() }
+    while let byte = bytes.last, byte == 0x20 || byte == 0x09 { bytes = bytes.dropLast() }
+    return String(decoding: bytes, as: UTF8.self)
+  }
+}
+
+extension Globals {
+  /// As if no option had been given.
+  static func standard() throws(Failure) -> Globals {
+    do { return try Globals.parse([]) } catch { throw Failure(.failed, "\(error)") }
+  }
+}

@@ -1,0 +1,196 @@
+internal import AuthKit
+
+/// One request of the command line, from its target to the exit status.
+struct RequestRun {
+  private let app: App
+  private let method: String
+  private let target: String
+  private let options: RequestOptions
+  private let accepted: (Int) -> Bool
+
+  init(_ app: App, method: String, target: String, _ options: RequestOptions) throws(Failure) {
+    self.app = app
+    self.method = method
+    self.target = target
+    self.options = options
+    accepted = try options.accepted()
+    if options.fail {
+      throw Failure(
+        .usage, "-f is not needed: an HTTP error already ends with 4 or 5",
+        hint: "--ok 404 or --ignore-status makes one end with 0")
+    }
+    guard target.utf8.first == UInt8(ascii: "/") && !target.utf8.starts(with: "//".utf8)
+      || app.isURL(target)
+    else {
+      throw Failure(
+        .usage, "\(DisplayText.oneLine(target, limit: 80)) is neither a path nor a URL",
+        hint: "a target begins with /, http:// or https://")
+    }
+    guard options.maximumRedirects >= 0 else {
+      throw Failure(.usage, "--max-redirs must be 0 or more")
+    }
+  }
+
+  func run() throws(Failure) -> Int32 {
+    let choice = try chosen()
+    let keeper = try app.keeper(for: choice.profile, options: options.http)
+    let url = try keeper.api.url(for: target)
+    var wanted = ProtectedRequest(
+      WireRequest(method: method, url: url, headers: try headers(choice.profile)))
+    wanted.maximumRedirects = options.maximumRedirects
+    wanted.followsAllMethods = options.location
+    wanted.accepted = accepted
+    if options.insecure {
+      app.console.insist("-k: the certificate of \(url.origin) is not verified")
+    }
+    guard !options.anonymous else {
+      return try deliver(wanted, who: "anonymous", choice.profile) { (head, body) throws(Failure) in
+        try keeper.sendAnonymously(wanted, onHead: head, onBody: body)
+      }
+    }
+    let session = try app.session(for: choice, keeper)
+    try keeper.check(url, for: session)
+    let account = session.variable ?? DisplayText.oneLine(session.account, limit: 80)
+    return try deliver(wanted, who: "\(choice.profile.name), \(account)", choice.profile) {
+      (head, body) throws(Failure) in
+      try keeper.send(wanted, with: session, onHead: head, onBody: body)
+    }
+  }
+
+  /// Without a credential, a URL needs no profile.
+  private func chosen() throws(Failure) -> Choice {
+    guard options.anonymous, app.isURL(target), app.globals.profile == nil else {
+      return try app.choose(target: target)
+    }
+    return Choice(profile: try app.transient(try WebURL(target, from: .person).origin.description), reason: "anonymous")
+  }
+
+  private typealias OnHead = (ResponseHead, HTTPClient.Hops) throws(Failure) -> Void
+  private typealias OnBody = (UnsafeRawBufferPointer) throws(Failure) -> Void
+
+  private func deliver(
+    _ wanted: ProtectedRequest, who: String, _ profile: Profile,
+    by send: (OnHead, OnBody) throws(Failure) -> Void
+  ) throws(Failure) -> Int32 {
+    var sink: BodySink?
+    var final: (head: ResponseHead, url: WebURL)?
+    do throws(Failure) {
+      try send { (head, hops) throws(Failure) in
+        final = (head, hops.url)
+        sink = try BodySink(
+          app.console, head: head, options, isWanted: isSuccess(head.status),
+          shownHead: options.include ? shown(head, profile) : nil)
+      } _: { (bytes) throws(Failure) in
+        try sink?.take(bytes)
+      }
+    } catch {
+      sink?.abandon()
+      throw error
+    }
+    try sink?.finish()
+    guard let final, !isSuccess(final.head.status) else { return 0 }
+    return reportStatus(final.head, final.url, who, wanted.request.method, profile)
+  }
+
+  private func isSuccess(_ status: Int) -> Bool { status < 300 || accepted(status) }
+
+  private func reportStatus(
+    _ head: ResponseHead, _ url: WebURL, _ who: String, _ method: String, _ profile: Profile
+  ) -> Int32 {
+    let kind: Failure.Kind =
+      switch head.status {
+      case 300...399: .redirect
+      case 400...499: .clientError
+      default: .serverError
+      }
+    let shownURL = Redactor.withoutQuery(url.text)
+    var failure = Failure(
+      kind,
+      "HTTP \(head.status) \(DisplayText.oneLine(head.reason, limit: 60)): \(method) \(shownURL) (\(who))")
+    if let location = head.redirect {
+      failure.hint = "Location: \(DisplayText.oneLine(Redactor.withoutQuery(location)))"
+    }
+    failure.status = head.status
+    failure.url = shownURL
+    failure.profile = profile.name
+    app.console.status(failure)
+    return kind.exitCode
+  }
+
+  // MARK: - Headers
+
+  /// The headers of `-H`: none through which the recipe sends a credential (rule B2).
+  private func headers(_ profile: Profile) throws(Failure) -> [WireHeader] {
+    var headers: [WireHeader] = []
+    for text in options.header {
+      guard text.utf8.first == UInt8(ascii: "@") else {
+        headers.append(try header(text, profile))
+        continue
+      }
+      let lines = try File.text(String(text.dropFirst()), option: "-H")
+      for line in lines.utf8.split(separator: UInt8(ascii: "\n")) {
+        let bytes = line.last == UInt8(ascii: "\r") ? line.dropLast() : line
+        if !bytes.isEmpty {
+          headers.append(try header(String(decoding: bytes, as: UTF8.self), profile))
+        }
+      }
+    }
+    return headers
+  }
+
+  private func header(_ text: String, _ profile: Profile) throws(Failure) -> WireHeader {
+    guard let mark = text.utf8.firstIndex(where: { $0 == 0x3A || $0 == 0x3B }) else {
+      throw Failure(
+        .usage, "-H \(DisplayText.oneLine(text, limit: 40)): write 'NAME: VALUE'")
+    }
+    let name = String(decoding: text.utf8[..<mark], as: UTF8.self)
+    let value = String(decoding: text.utf8[text.utf8.index(after: mark)...], as: UTF8.self)
+      .trimmingSpaces
+    try check(name, profile)
+    if HeaderSyntax.lowercased(name) == "cookie" || HeaderSyntax.lowercased(name) == "authorization" {
+      app.redactor.learn(value)
+    }
+    if value.isEmpty, text.utf8[mark] == UInt8(ascii: ":") { return try WireHeader(removing: name) }
+    guard text.utf8[mark] == UInt8(ascii: ":") || value.isEmpty else {
+      throw Failure(.usage, "-H \(name);: a semicolon ends a header without a value")
+    }
+    return try WireHeader(name: name, value: value)
+  }
+
+  private func check(_ name: String, _ profile: Profile) throws(Failure) {
+    guard HeaderSyntax.isToken(name) else {
+      throw Failure(.usage, "-H: \(DisplayText.oneLine(name, limit: 40)) is not a header name")
+    }
+    guard !options.anonymous else { return }
+    let lower = HeaderSyntax.lowercased(name)
+    let carriers = profile.recipe.request.headers.filter { !$0.value.names.isEmpty }
+    if carriers.contains(where: { HeaderSyntax.lowercased($0.name) == lower })
+      || lower == "cookie" && profile.recipe.request.cookies
+    {
+      throw Failure(
+        .usage, "-H \(name): \(profile.name) sends its credential in that header",
+        hint: "--anonymous sends your own instead")
+    }
+    if HeaderSyntax.isForbiddenBesideCredential(name) {
+      throw Failure(
+        .usage, "-H \(name) is not sent beside a credential", hint: "--anonymous allows it")
+    }
+  }
+
+  /// Status line and headers, with what is secret in them masked (rule B3).
+  private func shown(_ head: ResponseHead, _ profile: Profile) -> String {
+    var secret: Set<String> = []
+    if !options.showSecrets {
+      let named = profile.recipe.request.headers.filter { !$0.value.names.isEmpty }.map(\.name)
+      secret = Set(named.map(HeaderSyntax.lowercased))
+      secret.formUnion(profile.secretAnswerHeaders.map(HeaderSyntax.lowercased))
+      if profile.recipe.request.cookies { secret.insert("set-cookie") }
+    }
+    var text = "\(head.version) \(head.status) \(head.reason)\r\n"
+    for field in head.fields {
+      let isSecret = secret.contains(HeaderSyntax.lowercased(field.name))
+      text += "\(field.name): \(isSecret ? "***" : field.value)\r\n"
+    }
+    return text + "\r\n"
+  }
+}

@@ -1,0 +1,232 @@
+internal import AuthKit
+internal import Glibc
+
+/// A `--…-command`: a program of the user's that prints a secret (security rule A11).
+struct SecretCommand {
+  private static let mostOutput = 65536
+  private static let mostComplaint = 2048
+
+  private let command: String
+  private let option: String
+  private let environment: [String: String]
+  private let secondsAllowed: Int
+
+  /// - Parameters:
+  ///   - command: for `/bin/sh -c`.
+  ///   - option: the option that gave it, for messages.
+  ///   - environment: this process's; the command gets it without secrets.
+  ///   - secondsAllowed: after so long the command and its children are killed.
+  init(
+    _ command: String, option: String, environment: [String: String], secondsAllowed: Int = 60
+  ) {
+    self.command = command
+    self.option = option
+    self.environment = Self.withoutSecrets(environment)
+    self.secondsAllowed = secondsAllowed
+  }
+
+  /// An environment for other programs: without the variables that hold authctl's secrets or say
+  /// where they lie.
+  static func withoutSecrets(_ environment: [String: String]) -> [String: String] {
+    environment.filter { name, _ in
+      switch name {
+      case "AUTHCTL_PASSWORD", "AUTHCTL_OTP", "AUTHCTL_CLIENT_SECRET", "AUTHCTL_APP_KEY",
+        "AUTHCTL_API_KEY", "AUTHCTL_PROXY_USER", "AUTHCTL_STORE_PASSPHRASE",
+        "AUTHCTL_STORE_KEY_FILE", "CREDENTIALS_DIRECTORY":
+        false
+      default: !name.utf8.starts(with: "AUTHCTL_TOKEN".utf8)
+      }
+    }
+  }
+
+  /// What the command printed, all of it.
+  ///
+  /// A signal that ends this process ends the command too, as it is in a process group of its own
+  /// and does not hear the terminal.
+  ///
+  /// - Throws: `inputNeeded`, with what the command wrote to standard error, when it failed, was
+  ///   killed, ran out of time or printed more than 64 KiB; `failed` when it cannot be started.
+  func run() throws(Failure) -> Secret {
+    let relay = try SignalRelay(SignalRelay.endings + [SIGTSTP, SIGCHLD])
+    defer {
+      relay.end()
+      // For an outer relay, whose child's end may have been taken for ours.
+      raise(SIGCHLD)
+    }
+    let output = try Pipe()
+    let complaint = try Pipe()
+    let child = try start(output, complaint)
+    output.closeWriteEnd()
+    complaint.closeWriteEnd()
+    let status: Int32
+    do throws(Failure) {
+      status = try wait(for: child, output, complaint, relay)
+    } catch {
+      kill(-child, SIGKILL)
+      _ = Self.reap(child, options: 0)
+      throw error
+    }
+    guard status == 0 else { throw failure(Self.words(for: status), complaint) }
+    return output.secret()
+  }
+
+  // MARK: Waiting
+
+  private func wait(
+    for child: pid_t, _ output: Pipe, _ complaint: Pipe, _ relay: SignalRelay
+  ) throws(Failure) -> Int32 {
+    var deadline = Self.now() + secondsAllowed * 1000
+    while true {
+      output.read(atMost: Self.mostOutput + 1)
+      complaint.read(atMost: Self.mostComplaint)
+      if output.count > Self.mostOutput { throw failure("printed more than 64 KiB", complaint) }
+      switch relay.next() {
+      case nil: break
+      case SIGCHLD:
+        guard let status = Self.reap(child, options: WNOHANG) else { continue }
+        // What it wrote before it ended; descendants may hold the pipe open for long.
+        output.read(atMost: Self.mostOutput + 1)
+        complaint.read(atMost: Self.mostComplaint)
+        if output.count > Self.mostOutput { throw failure("printed more than 64 KiB", complaint) }
+        return status
+      case SIGTSTP:
+        let before = Self.now()
+        kill(-child, SIGSTOP)
+        relay.stopProcess()
+        kill(-child, SIGCONT)
+        deadline += Self.now() - before
+      case let signal?:
+        kill(-child, signal)
+        kill(-child, SIGCONT)
+        throw relay.passOn(signal)
+      }
+      let left = deadline - Self.now()
+      guard left > 0 else { throw failure("took longer than \(secondsAllowed) s", complaint) }
+      var waiting = [relay.descriptor, output.readEnd, complaint.readEnd].map {
+        pollfd(fd: $0, events: Int16(POLLIN), revents: 0)
+      }
+      poll(&waiting, nfds_t(waiting.count), Int32(clamping: left))
+    }
+  }
+
+  private func failure(_ what: String, _ complaint: Pipe) -> Failure {
+    complaint.read(atMost: Self.mostComplaint)
+    let words = DisplayText.server([complaint.text]).first.map { ": " + $0 } ?? ""
+    return Failure(.inputNeeded, "\(option): the command \(what)\(words)")
+  }
+
+  /// The wait status, or nil while the child runs.
+  private static func reap(_ child: pid_t, options: Int32) -> Int32? {
+    var status: Int32 = 0
+    var result: pid_t
+    repeat { result = waitpid(child, &status, options) } while result < 0 && errno == EINTR
+    // Somebody else has reaped it: nobody can say that it did well.
+    return result == child ? status : result < 0 ? 1 << 8 : nil
+  }
+
+  // https://man7.org/linux/man-pages/man2/wait.2.html; the macros are not in the module Glibc.
+  private static func words(for status: Int32) -> String {
+    let signal = status & 0x7F
+    return signal == 0
+      ? "ended with status \((status >> 8) & 0xFF)" : "was ended by signal \(signal)"
+  }
+
+  /// Milliseconds on a clock that nobody sets.
+  private static func now() -> Int {
+    var time = timespec()
+    clock_gettime(CLOCK_MONOTONIC, &time)
+    return time.tv_sec * 1000 + time.tv_nsec / 1_000_000
+  }
+
+  // MARK: Starting
+
+  private func start(_ output: Pipe, _ complaint: Pipe) throws(Failure) -> pid_t {
+    var actions = posix_spawn_file_actions_t()
+    posix_spawn_file_actions_init(&actions)
+    defer { posix_spawn_file_actions_destroy(&actions) }
+    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0)
+    posix_spawn_file_actions_adddup2(&actions, output.writeEnd, STDOUT_FILENO)
+    posix_spawn_file_actions_adddup2(&actions, complaint.writeEnd, STDERR_FILENO)
+
+    var attributes = posix_spawnattr_t()
+    posix_spawnattr_init(&attributes)
+    defer { posix_spawnattr_destroy(&attributes) }
+    var signals = sigset_t()
+    sigemptyset(&signals)
+    posix_spawnattr_setsigmask(&attributes, &signals)
+    sigaddset(&signals, SIGPIPE)
+    posix_spawnattr_setsigdefault(&attributes, &signals)
+    posix_spawnattr_setpgroup(&attributes, 0)
+    posix_spawnattr_setflags(
+      &attributes,
+      Int16(POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF))
+
+    let words = ["sh", "-c", command]
+    var arguments: [UnsafeMutablePointer<CChar>?] = words.map { (word: String) in strdup(word) }
+    var variables: [UnsafeMutablePointer<CChar>?] = environment.map { strdup("\($0)=\($1)") }
+    arguments.append(nil)
+    variables.append(nil)
+    defer { for text in arguments + variables { free(text) } }
+    var child: pid_t = 0
+    let code = posix_spawn(&child, "/bin/sh", &actions, &attributes, arguments, variables)
+    guard code == 0 else {
+      throw Failure(.failed, "\(option): cannot start /bin/sh: \(String(cString: strerror(code)))")
+    }
+    return child
+  }
+}
+
+/// A pipe from a child, and what has come out of it, wiped when it goes.
+private final class Pipe {
+  /// -1 once it has ended: poll(2) passes over it.
+  private(set) var readEnd: Int32
+  private(set) var writeEnd: Int32
+  private var builder = SecretBuilder(capacity: 4096)
+
+  init() throws(Failure) {
+    var ends: [Int32] = [-1, -1]
+    guard pipe(&ends) == 0 else {
+      throw Failure(.failed, "cannot open a pipe: \(String(cString: strerror(errno)))")
+    }
+    readEnd = ends[0]
+    writeEnd = ends[1]
+    for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+    _ = fcntl(readEnd, F_SETFL, O_NONBLOCK)
+  }
+
+  var count: Int { builder.count }
+  var text: String { builder.secret().withBytes { DisplayText.repaired($0) } }
+  func secret() -> Secret { builder.secret() }
+
+  func closeWriteEnd() {
+    close(writeEnd)
+    writeEnd = -1
+  }
+
+  /// Takes what is there; what is more than `limit` in all is thrown away.
+  func read(atMost limit: Int) {
+    guard readEnd >= 0 else { return }
+    withUnsafeTemporaryAllocation(byteCount: 4096, alignment: 1) { chunk in
+      // So many rounds at most, for a child that writes without end.
+      for _ in 0..<64 {
+        let count = Glibc.read(readEnd, chunk.baseAddress, chunk.count)
+        if count > 0 {
+          let room = max(0, limit - builder.count)
+          builder.append(UnsafeRawBufferPointer(rebasing: chunk[..<min(count, room)]))
+        } else if count == 0 || (errno != EAGAIN && errno != EINTR) {
+          close(readEnd)
+          readEnd = -1
+          break
+        } else if errno == EAGAIN {
+          break
+        }
+      }
+      if let base = chunk.baseAddress { explicit_bzero(base, chunk.count) }
+    }
+  }
+
+  deinit {
+    if readEnd >= 0 { close(readEnd) }
+    if writeEnd >= 0 { close(writeEnd) }
+  }
+}

@@ -1,0 +1,47 @@
+internal import AuthKit
+
+/// Sentences and JSON shapes that several commands share.
+enum Words {
+  /// `Valid 15 min, renews itself.`
+  static func validity(_ session: Session) -> String {
+    let renews = session.refreshable
+    guard let left = session.secondsLeft(now: App.now()) else {
+      return renews ? "Valid for a time not told, renews itself." : "Valid for a time not told."
+    }
+    let time = Moment.spoken(max(left, 0).rounded())
+    return renews ? "Valid \(time), renews itself." : "Valid \(time); cannot renew itself."
+  }
+
+  /// A command to go on with.
+  static func nextRequest(_ profile: Profile, _ app: App) -> String {
+    var words = ["authctl", "get"]
+    let names = (try? app.profiles.names()) ?? []
+    if names.count != 1, (try? app.config().defaultProfile) != profile.name {
+      words += ["-p", profile.name]
+    }
+    let whoami = profile.values.first { $0.key == "whoami.path" }?.value.text
+    return DisplayText.shellCommand(words + [whoami ?? "/PATH"]) ?? ""
+  }
+
+  /// Contract section 2, `login`, `register`, `refresh`.
+  static func json(_ session: Session, _ origin: Origin, stored: Bool) -> String {
+    JSONValue.object([
+      ("profile", .string(session.profile)),
+      ("account", .string(session.account)),
+      ("origin", .string(origin.description)),
+      ("expires_at", time(session.expiresAt)),
+      ("refreshable", .bool(session.refreshable)),
+      ("store", stored ? "secret-service" : nil),
+    ]).serialized()
+  }
+
+  static func time(_ moment: Moment?) -> JSONValue { moment.map { .string($0.rfc3339) } ?? nil }
+
+  /// Fails for a stored password, which is no token to be handed out (rule B15).
+  static func refusePassword(_ profile: Profile, allowed: Bool) throws(Failure) {
+    guard profile.recipe.session.keepPassword, !allowed else { return }
+    throw Failure(
+      .usage, "\(profile.name) keeps a password, not a token",
+      hint: "--allow-password prints the header that holds it")
+  }
+}

@@ -1,0 +1,143 @@
+#!/usr/bin/env bash
+# A walk through authctl: register, log in, ask, a token that ends and renews itself, a wrong
+# password, log out. `make demo` builds what it needs and runs it.
+#
+#   Tests/demo.sh FOLDER       FOLDER holds authctl and DemoAPI
+#
+# Everything is real and private: an HTTP API on a free port of this machine, a D-Bus and a
+# gnome-keyring of their own, a home in a temporary folder. All of it is gone at the end. Ends
+# with 1 when a step did not do what it is there to show.
+
+set -u
+bin=$(cd "${1:?usage: Tests/demo.sh FOLDER}" && pwd) || exit 2
+for program in "$bin/authctl" "$bin/DemoAPI" dbus-daemon gnome-keyring-daemon gdbus; do
+  command -v "$program" >/dev/null || { echo "demo: $program is missing: make demo" >&2; exit 2; }
+done
+
+# Not TMPDIR: the path of a socket may have 107 bytes.
+world=$(mktemp -d /tmp/authctl-demo.XXXXXX) || exit 1
+started=()
+
+clean_up() {
+  trap '' INT TERM HUP
+  # The keyring before the bus, or it complains that the bus has gone.
+  for ((i = ${#started[@]} - 1; i >= 0; i--)); do
+    kill "${started[i]}" 2>/dev/null
+    wait "${started[i]}" 2>/dev/null
+  done
+  rm -rf "$world"
+}
+trap clean_up EXIT
+trap 'exit 129' HUP
+trap 'exit 130' INT
+trap 'exit 141' PIPE
+trap 'exit 143' TERM
+
+fail() {
+  echo "demo: $1" >&2
+  exit 1
+}
+
+# Nothing of the user's: no profiles, no tokens, no proxy, no bus, no keyring.
+for name in $(compgen -e); do
+  case $name in
+    AUTHCTL_* | XDG_* | DBUS_* | GNOME_* | *_[pP][rR][oO][xX][yY]) unset "$name" ;;
+  esac
+done
+mkdir -m 700 "$world"/{home,keyring,run}
+export HOME=$world/home XDG_RUNTIME_DIR=$world/run PATH=$bin:$PATH
+export DBUS_SESSION_BUS_ADDRESS=unix:path=$world/bus
+cd "$HOME" || exit 1
+
+cat >"$world/bus.conf" <<END
+<busconfig>
+  <type>session</type>
+  <listen>$DBUS_SESSION_BUS_ADDRESS</listen>
+  <auth>EXTERNAL</auth>
+  <policy context="default">
+    <allow send_destination="*" eavesdrop="true"/>
+    <allow eavesdrop="true"/>
+    <allow own="*"/>
+  </policy>
+</busconfig>
+END
+dbus-daemon --config-file="$world/bus.conf" --nofork --nopidfile 2>"$world/bus.log" &
+started+=($!)
+for ((i = 0; i < 400; i++)); do
+  [ -S "$world/bus" ] && break
+  sleep 0.05
+done
+
+env HOME="$world/keyring" XDG_DATA_HOME="$world/keyring" \
+  gnome-keyring-daemon --foreground --unlock --components=secrets \
+  --control-directory="$world/keyring/control" \
+  <<<"not a secret" >"$world/keyring.log" 2>&1 &
+started+=($!)
+
+DemoAPI --port-file "$world/port" --token-ttl 8 >"$world/api.log" 2>&1 &
+started+=($!)
+for ((i = 0; i < 400; i++)); do
+  [ -s "$world/port" ] && break
+  sleep 0.05
+done
+[ -s "$world/port" ] || fail "DemoAPI does not start: $(cat "$world/api.log")"
+URL=http://127.0.0.1:$(cat "$world/port")
+export URL
+
+gdbus wait --session --timeout 20 org.freedesktop.secrets ||
+  fail "gnome-keyring does not start: $(cat "$world/keyring.log")"
+
+# What is said, what is typed, what comes back; a status that is not 0 is told.
+say() { printf '\n# %s\n' "$1"; }
+
+run() { # STATUS PATTERN COMMAND: the output must match the pattern.
+  local wanted=$1 pattern=$2 status=0 output
+  printf '$ %s\n' "$3"
+  output=$(eval "$3" 2>&1) || status=$?
+  [ -z "$output" ] || printf '%s\n' "$output"
+  [ $status -eq 0 ] || printf '(exit status %d)\n' $status
+  [ $status -eq "$wanted" ] || fail "the exit status should have been $wanted"
+  grep -qE -- "$pattern" <<<"$output" || fail "the output should have matched: $pattern"
+}
+
+echo "A small API answers at URL=$URL. Its access tokens live for 8 seconds."
+
+say 'Tell authctl how this API is spoken to: JSON, and where things are. Once.'
+run 0 '' 'authctl profile add demo "$URL" --preset json \
+    --set register.path=/register \
+    --set '\''register.body={"email":"{username}","password":"{password}"}'\'' \
+    --body '\''{"email":"{username}","password":"{password}"}'\'' \
+    --set refresh.path=/refresh --set '\''refresh.body={"refresh_token":"{refresh_token}"}'\'' \
+    --set logout.path=/logout --set logout.authorization=access --set logout.encoding=none \
+    --set whoami.path=/me'
+
+PW='open "sesame": 7'
+say 'Make an account. The password, PW, comes by standard input: nothing secret in the arguments.'
+run 0 'authctl login' \
+  'printf "%s\n" "$PW" | authctl register -u linus@example.com --password-stdin'
+
+say 'Sign in. Tokens go to the keyring, and nowhere else.'
+run 0 'Signed in to demo' \
+  'printf "%s\n" "$PW" | authctl login -u linus@example.com --password-stdin'
+run 0 'demo +linus@example\.com +valid' 'authctl status'
+run 0 '^linus@example\.com$' 'authctl whoami'
+
+say 'A request, signed in.'
+run 0 '"Lamp"' 'authctl get /items'
+
+say 'Ten seconds later the access token has ended; the session has not.'
+sleep 10
+run 0 'demo +linus@example\.com +refreshable' 'authctl status'
+run 0 '"Lamp"' 'authctl get -v /items'
+run 0 'demo +linus@example\.com +valid' 'authctl status'
+
+say 'A wrong password is one thing, and has its own exit status; the session stays as it was.'
+run 14 'refused this name and password' \
+  'echo wrong | authctl login -u linus@example.com --password-stdin'
+run 0 '^linus@example\.com$' 'authctl whoami'
+
+say 'Sign out: at the server, and here.'
+run 0 'at the server and here' 'authctl logout'
+run 10 'not signed in to demo' 'authctl get /items'
+
+printf '\nThat was all. Nothing of it is left on this machine. Next: README.md\n'

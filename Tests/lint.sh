@@ -1,0 +1,121 @@
+#!/usr/bin/env bash
+# The rules of the house that a compiler does not know: one door to each outside thing, and what
+# nobody may write. `make lint` runs it behind swift-format.
+#
+#   Tests/lint.sh [FOLDER]     looks at the repository in FOLDER, or at its own
+#
+# Ends with 0 when nothing was found, with 1 and one line for each finding otherwise.
+
+set -u
+export LC_ALL=C
+cd "${1:-$(dirname "$0")/..}" || exit 2
+[ -f Package.swift ] && [ -d Sources ] || { echo "lint: no package in $PWD" >&2; exit 2; }
+
+found=0
+
+report() { # MESSAGE: what stands on standard input is a list of findings.
+  local line
+  while IFS= read -r line; do
+    printf '%s\n    %s\n' "$line" "$1"
+    found=1
+  done
+}
+
+# Lines that match, as FILE:LINE:TEXT, but for those that are comments as a whole. The folders
+# named are searched for Swift and C.
+code() { # PATTERN FOLDER...
+  local pattern=$1
+  shift
+  grep -rnHP --include='*.swift' --include='*.c' --include='*.h' -e "$pattern" -- "$@" 2>/dev/null |
+    grep -vP '^[^:]+:\d+:\s*//'
+}
+
+# PATTERN may stand in these files of Sources and nowhere else; and it must stand in each of them,
+# so that a rule whose file has been renamed does not fall asleep.
+door() { # MESSAGE PATTERN FILE...
+  local message=$1 pattern=$2 hits file
+  shift 2
+  hits=$(code "$pattern" Sources)
+  for file; do
+    grep -q "^$file:" <<<"$hits" ||
+      report "the rule about it in Tests/lint.sh is stale" <<<"$file: nothing matches $pattern"
+    hits=$(grep -v "^$file:" <<<"$hits")
+  done
+  [ -z "$hits" ] || report "$message" <<<"$hits"
+}
+
+never() { # MESSAGE PATTERN FOLDER...
+  local message=$1 hits
+  shift
+  hits=$(code "$@")
+  [ -z "$hits" ] || report "$message" <<<"$hits"
+}
+
+import='^\s*(@\S+\s+)*((public|package|internal|fileprivate|private)\s+)?import\s+((struct|enum|class|func|var|let|typealias|protocol)\s+)?'
+
+# Doors.
+exit='(\bGlibc\.|(?<![\w.]))(_exit|exit|_Exit|quick_exit)\s*\('
+door 'libcurl is spoken to by this one file' "${import}CCurl\\b" Sources/AuthKit/HTTP/Curl.swift
+door 'libsecret is spoken to by this one file' "${import}CLibsecret\\b" \
+  Sources/AuthKit/Stores/SecretServiceBus.swift
+door 'TOML is read by this one file' "${import}TOMLKit\\b" \
+  Sources/AuthKit/Profiles/TOMLDocument.swift
+door 'libraries are opened by the two C targets' '\bdlopen\s*\(' \
+  Sources/CCurl/shim.c Sources/CLibsecret/shim.c
+door 'the one exit is in Main.swift' "$exit" \
+  Sources/authctl/Main.swift
+exits=$(code "$exit" Sources/authctl/Main.swift | tail -n +2)
+[ -z "$exits" ] || report 'the one exit is there already' <<<"$exits"
+# Read by Main; cleaned before anything is loaded, and by the shim before GLib is.
+door 'the environment is read in Main.swift and handed on' \
+  '\b(secure_)?getenv\s*\(|\benviron\b|ProcessInfo' \
+  Sources/authctl/Main.swift Sources/AuthKit/Hardening.swift Sources/CLibsecret/shim.c
+door 'the clock is read in App.swift and handed on' \
+  'CLOCK_REALTIME|(?<![\w.])time\s*\(\s*(nil|NULL|&)|gettimeofday|\bDate\s*\(|SystemClock' \
+  Sources/authctl/App.swift
+# Bounds of waiting, which no test sets.
+door 'time limits are kept by the store and by password commands' \
+  'CLOCK_MONOTONIC|ContinuousClock|SuspendingClock' \
+  Sources/AuthKit/Stores/SecretServiceBus.swift Sources/authctl/SecretCommand.swift
+door 'questions are asked by Terminal.swift' '"/dev/tty"|\btcsetattr\s*\(|\bgetpass\s*\(' \
+  Sources/authctl/Terminal.swift
+# A number on a line with an exit code, but 0; the table itself is the one place that has them.
+exit_code='exitCode\b.*(?<![\w.])[1-9]\d*\b|(?<![\w.])[1-9]\d*\b.*\bexitCode\b'
+exit_code+='|(?<![\w.])exit\s*\(\s*[1-9]'
+never 'numbers of exit codes stand in Failure.swift' "$exit_code" Sources
+numbers=$(code '^\s*case (\.\w+,? ?)+: \d{1,3}$' Sources | grep -v '^Sources/AuthKit/Failure.swift:')
+[ -z "$numbers" ] || report 'numbers of exit codes stand in Failure.swift' <<<"$numbers"
+never 'a command ends with 0 or throws a Failure' '\breturn\s+[1-9]\d*\s*$' Sources/authctl/Commands
+never 'what is true of one preset stands in its TOML file' \
+  '"(express-jwt|vapor-basic|rails-jwt|rails-turbo|rails-selfie)"' Sources
+
+# Imports go one way.
+never 'Foundation costs 5 ms at each start and 50 MB; Glibc has it, or FoundationEssentials' \
+  "${import}Foundation(Networking|XML|Internationalization)?\\b" Sources
+never 'AuthKit knows nothing of command lines' "${import}ArgumentParser\\b" \
+  Sources/AuthKit Sources/CCurl Sources/CLibsecret
+never 'AuthKit knows nothing of authctl' "${import}authctl\\b" Sources
+
+# In Swift "\r\n" is one Character, and a letter with a combining mark is another one than without:
+# what guards HTTP and D-Bus looks at utf8 bytes.
+wire='contains\s*\(\s*"\\[rn]|hasPrefix\s*\(|hasSuffix\s*\('
+wire+='|(?<!utf8)\.split\s*\(\s*(separator:\s*|whereSeparator:\s*\\\.)["i]|^\s*\.split\s*\(\s*separator:\s*"'
+wire+='|\.components\s*\(|(firstIndex|lastIndex)\s*\(\s*of:\s*"|\.isNewline\b'
+never 'compare utf8 bytes here, not Characters' "$wire" \
+  Sources/AuthKit/HTTP Sources/AuthKit/SignIn Sources/AuthKit/Stores
+
+# What nobody may write.
+never 'not in this house' \
+  '@unchecked\s+Sendable|nonisolated\s*\(\s*unsafe\s*\)|\bfatalError\s*\(|\btry!|\bas!' Sources
+never 'AuthKit is synchronous' '\basync\b|\bawait\b' Sources/AuthKit
+never 'no profile key may name something to run' '"[\w.]*(?i:command|exec|program)[\w.]*"' \
+  Sources/AuthKit/Profiles/ProfileSchema.swift
+keys=$(grep -nHPi '^\s*\[?[\w."]*(command|exec|program)[\w."]*\s*[]=]' \
+  Sources/AuthKit/Profiles/Presets/*.toml)
+[ -z "$keys" ] || report 'no profile key may name something to run' <<<"$keys"
+
+large=$(find . -path './.*' -prune -o -type f -size +19999c -printf '%P: %s bytes\n')
+[ -z "$large" ] || report 'a file has less than 20 kB' <<<"$large"
+
+[ "$found" -eq 0 ] && echo "lint: every door is the only one"
+exit "$found"
