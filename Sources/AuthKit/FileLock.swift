@@ -15,7 +15,7 @@ public enum FileLock {
     folder: String, profile: String, account: String, timeout: Double,
     _ work: () throws(Failure) -> R
   ) throws(Failure) -> R {
-    try prepare(folder)
+    let folder = try usable(folder)
     let path = folder + "/" + fileName(profile: profile, account: account)
     let descriptor = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)
     guard descriptor >= 0 else { throw unusable(path, errno) }
@@ -47,19 +47,42 @@ public enum FileLock {
     hexDigits(SHA256.hash(data: Array(profile.utf8) + [0] + Array(account.utf8))) + ".lock"
   }
 
+  /// `folder`, or where the state folder cannot be written the runtime folder of this user.
+  private static func usable(_ folder: String) throws(Failure) -> String {
+    do throws(Failure) {
+      try prepare(folder)
+      return folder
+    } catch where error.kind == .failed {
+      let runtime = "/run/user/\(geteuid())/authctl"
+      do throws(Failure) { try prepare(runtime) } catch {
+        throw Failure(
+          .storeMissing, "the state folder cannot be written: \(DisplayText.oneLine(folder))",
+          hint: "AUTHCTL_STATE_DIR names another folder")
+      }
+      return runtime
+    }
+  }
+
   /// Makes the folder, 0700, and refuses one that others could write to.
+  ///
+  /// - Throws: `failed` when it cannot be made, `store_missing` when it is not to be trusted.
   private static func prepare(_ folder: String) throws(Failure) {
     var path = ""
     for part in folder.utf8.split(separator: UInt8(ascii: "/")) {
       path += "/" + (String(part) ?? "")
-      if mkdir(path, 0o700) != 0, errno != EEXIST { throw unusable(path, errno) }
+      var status = stat()
+      if stat(path, &status) == 0 {
+        // With sudo -E root would leave its files in the folders of somebody else.
+        if status.st_uid != geteuid(), status.st_uid != 0 { throw foreign(path) }
+      } else if mkdir(path, 0o700) != 0, errno != EEXIST {
+        throw unusable(path, errno)
+      }
     }
+    guard access(folder, W_OK) == 0 else { throw unusable(folder, errno) }
     var status = stat()
     guard lstat(folder, &status) == 0 else { throw unusable(folder, errno) }
     guard status.st_mode & S_IFMT == S_IFDIR, status.st_uid == geteuid() else {
-      throw Failure(
-        .storeMissing, "\(folder) is not a folder of yours",
-        hint: "with sudo use sudo -H, or set AUTHCTL_STATE_DIR")
+      throw foreign(folder)
     }
     guard status.st_mode & 0o022 == 0 else {
       throw Failure(
@@ -68,9 +91,15 @@ public enum FileLock {
     }
   }
 
+  private static func foreign(_ folder: String) -> Failure {
+    Failure(
+      .storeMissing, "\(DisplayText.oneLine(folder)) is not a folder of yours",
+      hint: "with sudo use sudo -H, or set AUTHCTL_STATE_DIR")
+  }
+
   private static func unusable(_ path: String, _ number: Int32) -> Failure {
     Failure(
-      .storeMissing, "cannot use \(path): \(String(cString: strerror(number)).asciiLowercased)",
+      .failed, "cannot use \(path): \(String(cString: strerror(number)).asciiLowercased)",
       hint: "AUTHCTL_STATE_DIR names another folder")
   }
 }

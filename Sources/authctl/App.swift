@@ -12,6 +12,8 @@ final class App {
   let redactor: Redactor
   let profiles: ProfileStore
   private var openedConfig: Config?
+  /// What the command works with, for errors that do not say it themselves.
+  var context: (profile: String?, account: String?)
 
   /// The one reading of the clock.
   static func now() -> Moment {
@@ -52,7 +54,7 @@ final class App {
   private static func folder(
     _ environment: [String: String], own: String, xdg: String, inHome: String
   ) throws(Failure) -> String {
-    if let folder = environment[own], !folder.isEmpty { return folder }
+    if let folder = environment[own], !folder.isEmpty { return absolute(folder) }
     // The XDG specification: a relative path is to be ignored.
     if let folder = environment[xdg], folder.utf8.first == UInt8(ascii: "/") {
       return folder + "/authctl"
@@ -62,6 +64,12 @@ final class App {
       return "\(String(cString: entry.pointee.pw_dir))/\(inHome)/authctl"
     }
     throw Failure(.usage, "there is no home folder here", hint: "set HOME or \(own)")
+  }
+
+  private static func absolute(_ path: String) -> String {
+    guard path.utf8.first != UInt8(ascii: "/"), let current = getcwd(nil, 0) else { return path }
+    defer { free(current) }
+    return String(cString: current) + "/" + path
   }
 
   // MARK: - Configuration

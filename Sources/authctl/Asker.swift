@@ -65,14 +65,16 @@ struct Asker {
 
   private func password(_ account: String?, _ origin: Origin) throws(Failure) -> SharedSecret {
     let who = account.map { " for \(DisplayText.oneLine($0, limit: 80))" } ?? ""
-    let secret = try reader.read(.password) { () throws(Failure) in
+    let password = try reader.read(.password) { () throws(Failure) in
       let terminal = try app.terminal(
         for: "a password",
         hint: "--password-stdin, --password-file F, --password-command C or AUTHCTL_PASSWORD")
       return try terminal.prompt("Password\(who) at \(origin)", for: "password")
     }
-    guard let secret else { throw Failure(.inputNeeded, "a password is needed") }
-    return SharedSecret(secret)
+    guard let password else { throw Failure(.inputNeeded, "a password is needed") }
+    let shared = SharedSecret(password)
+    if let account { app.redactor.learn(user: account, secret: shared.secret) }
+    return shared
   }
 }
 

@@ -15,6 +15,12 @@ extension App {
   /// - Throws: `usage` when none is named and several could be meant, `not_signed_in` when there is
   ///   none at all.
   func choose(target: String? = nil) throws(Failure) -> Choice {
+    let choice = try chosen(target)
+    context.profile = choice.profile.name
+    return choice
+  }
+
+  private func chosen(_ target: String?) throws(Failure) -> Choice {
     if let name = globals.profile { return Choice(profile: try load(name), reason: "from -p") }
     if let target, isURL(target), let choice = try chooseByURL(target) { return choice }
     if let name = environment["AUTHCTL_PROFILE"], !name.isEmpty {
@@ -150,8 +156,8 @@ extension App {
   }
 
   private func tokenFile(_ path: String) throws(Failure) -> Secret {
-    let source = SecretSource(kind: .token, file: path)
-    guard let secret = try secrets([source]).read(.token) else {
+    let source = SecretSource(kind: .token, file: path, variable: "AUTHCTL_TOKEN_FILE")
+    guard path != "-", let secret = try secrets([source]).read(.token) else {
       throw Failure(.inputNeeded, "AUTHCTL_TOKEN_FILE names no token")
     }
     return secret
@@ -219,7 +225,13 @@ extension App {
       console.verbose("* \(choice.profile.name) (\(choice.reason)), \(session.variable ?? "")")
       return session
     }
+    if choice.profile.file == nil {
+      throw Failure(
+        .notSignedIn, "not signed in to \(keeper.api.base.origin)",
+        hint: "AUTHCTL_TOKEN gives a token for AUTHCTL_URL; or authctl login URL")
+    }
     let account = try account(of: keeper)
+    context.account = account.name
     console.verbose(
       "* \(choice.profile.name) (\(choice.reason)), "
         + "\(DisplayText.oneLine(account.name)) (\(account.reason))")

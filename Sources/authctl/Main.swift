@@ -53,8 +53,11 @@ enum Main {
     let app = try App(
       globals: command.globals, json: command.wantsJSON, environment: environment)
     do throws(Failure) { return try command.run(in: app) } catch {
-      app.console.report(error)
-      return error.kind.exitCode
+      var failure = error
+      failure.profile = failure.profile ?? app.context.profile
+      failure.account = failure.account ?? app.context.account
+      app.console.report(failure)
+      return failure.kind.exitCode
     }
   }
 

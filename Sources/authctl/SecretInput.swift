@@ -67,6 +67,8 @@ struct SecretSource {
   var descriptor: Int32?
   /// `--STEM-command CMD`.
   var command: String?
+  /// The variable that names the file, where no option does.
+  var variable: String?
 
   /// The options that were given, as they are spelled.
   fileprivate var options: [String] {
@@ -75,7 +77,7 @@ struct SecretSource {
     if file != nil { suffixes.append("file") }
     if descriptor != nil { suffixes.append("fd") }
     if command != nil { suffixes.append("command") }
-    return suffixes.map { "--\(kind.stem)-\($0)" }
+    return suffixes.map { variable ?? "--\(kind.stem)-\($0)" }
   }
 }
 

@@ -35,6 +35,20 @@ enum Words {
     ]).serialized()
   }
 
+  /// Adds to a failure of the network that it changed nothing here.
+  static func nothingChanged<R>(
+    _ profile: Profile, _ work: () throws(Failure) -> R
+  ) throws(Failure) -> R {
+    do throws(Failure) { return try work() } catch {
+      var failure = error
+      if failure.kind == .network, failure.hint == nil {
+        let doctor = DisplayText.shellCommand(["authctl", "doctor", "-p", profile.name])
+        failure.hint = "nothing was stored or changed" + (doctor.map { "; \($0)" } ?? "")
+      }
+      throw failure
+    }
+  }
+
   static func time(_ moment: Moment?) -> JSONValue { moment.map { .string($0.rfc3339) } ?? nil }
 
   /// Fails for a stored password, which is no token to be handed out (rule B15).

@@ -117,7 +117,6 @@ public final class HTTPClient {
       var settings =
         carriesSecrets
         ? try self.settings(carryingSecretsTo: request.url.origin) : try plainSettings()
-      if !isHome { (settings.clientCertificate, settings.clientKey) = (nil, nil) }
       settings.totalTimeout = options.totalTimeout
       settings.compressed = options.compressed
       settings.insecure = options.insecure
@@ -223,8 +222,10 @@ public final class HTTPClient {
   /// The settings for a request that carries secrets: encrypted, or to this machine alone (A7).
   private func settings(carryingSecretsTo origin: Origin) throws(Failure) -> TransferSettings {
     var settings = try plainSettings()
-    settings.clientCertificate = network.clientCertificate
-    settings.clientKey = network.clientKey
+    if origin == base || network.allowOrigins.contains(where: { (try? Origin($0)) == origin }) {
+      settings.clientCertificate = network.clientCertificate
+      settings.clientKey = network.clientKey
+    }
     guard !origin.isSecure, !(network.allowHTTP && origin == base) else { return settings }
     guard origin.isLoopback else {
       throw Failure(

@@ -136,7 +136,7 @@ extension Session {
     else {
       throw Failure(
         .storeMissing, "\(profile): the stored item of \(account) holds another session",
-        hint: "somebody changed it; sign in again: authctl login -p \(profile)")
+        hint: "somebody changed it; sign in again")
     }
     var values = Values()
     for member in members {
@@ -155,8 +155,12 @@ extension Session {
       profile: profile, account: account, values: values, now: Moment(seconds: obtained),
       requestOrigins: try origins(requestTexts), signInOrigins: try origins(signInTexts))
     self.generation = generation
-    expiresAt = parsed["expires_at"]?.double.map { Moment(seconds: $0) }
-    lifetime = parsed["lifetime"]?.double
+    // Bounded like numbers from outside: another program can write to the store.
+    let times = 0...1e11
+    expiresAt = parsed["expires_at"]?.double.flatMap {
+      times.contains($0) ? Moment(seconds: $0) : nil
+    }
+    lifetime = parsed["lifetime"]?.double.flatMap { times.contains($0) ? $0 : nil }
     if case .bool(true)? = parsed["refreshable"] { refreshable = true }
     cookies = jar
   }

@@ -162,7 +162,7 @@ public final class SessionKeeper {
         guard pause == 2_000_000 else { continue }
         warn(
           "\(profile.name): the renewed session could not be stored (\(error.message)); "
-            + "it serves this command only: authctl login -p \(profile.name)")
+            + "it serves this command only: sign in again")
       }
     }
   }
@@ -173,8 +173,8 @@ public final class SessionKeeper {
   public func notSignedIn(_ account: String?) -> Failure {
     var failure = Failure(
       .notSignedIn, "not signed in to \(profile.name) (\(api.base.origin))",
-      hint: DisplayText.shellCommand(
-        ["authctl", "login", "-p", profile.name] + (account.map { ["-u", $0] } ?? [])))
+      hint: account == nil || account == profile.account
+        ? api.command("login") : api.command("login", "-u", account ?? ""))
     failure.profile = profile.name
     failure.account = account
     return failure
@@ -195,7 +195,7 @@ public final class SessionKeeper {
       }
     var failure = Failure(
       .sessionExpired, message,
-      hint: DisplayText.shellCommand(["authctl", "login", "-p", profile.name, "-u", session.account]))
+      hint: api.command("login", "-u", session.account))
     failure.profile = profile.name
     failure.account = session.account
     return failure

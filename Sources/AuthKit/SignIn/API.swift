@@ -82,7 +82,7 @@ public final class API {
   func notPinned(_ origin: Origin) -> Failure {
     Failure(
       .originRefused, "\(profile.name): the session was not made for \(origin)",
-      hint: DisplayText.shellCommand(["authctl", "login", "-p", profile.name]))
+      hint: command("login"))
   }
 
   private func request(

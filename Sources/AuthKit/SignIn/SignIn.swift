@@ -21,10 +21,10 @@ extension API {
     guard let call = profile.recipe.login else {
       throw Failure(
         .usage, "\(profile.name): this API has no sign-in by name and password",
-        hint: "authctl login -p \(profile.name) --token-stdin stores a token or key of yours")
+        hint: command("login", "--token-stdin").map { $0 + " stores a token or key of yours" })
     }
     let answer = try send(call, values: values)
-    try refuse(answer, of: call, what: "this name and password", hint: "authctl login -p \(profile.name) -u NAME")
+    try refuse(answer, of: call, what: "this name and password", hint: command("login", "-u", "NAME"))
     guard let signedIn = try session(from: answer, values: values, account: account) else {
       throw notUnderstood(answer, call, "no token in the answer to \(named(call))")
     }
@@ -38,7 +38,7 @@ extension API {
     guard let call = profile.recipe.register else {
       throw Failure(
         .usage, "\(profile.name): the recipe has no registration",
-        hint: "if the API has one: authctl profile set \(profile.name) register.path /PATH")
+        hint: "if the API has one, register.path in the profile names it")
     }
     let answer = try send(call, values: values)
     try refuse(answer, of: call, what: "this registration", alsoRefused: [409])
@@ -155,7 +155,7 @@ extension API {
       if status == 429, let wait = answer.head.first("Retry-After") {
         failure.hint = "the server asks to wait: Retry-After: \(DisplayText.oneLine(wait, limit: 40))"
       } else if status == 404 || status == 405 {
-        failure.hint = "the path may be wrong: authctl profile show \(profile.name)"
+        failure.hint = "the path may be wrong: authctl profile show"
       }
     }
     if failure.kind == .credentialsRefused { failure.hint = hint }
@@ -166,12 +166,17 @@ extension API {
     throw failure
   }
 
+  /// `authctl WORD -p PROFILE …`, quoted for a shell (rule A13).
+  public func command(_ word: String, _ rest: String...) -> String? {
+    DisplayText.shellCommand(["authctl", word, "-p", profile.name] + rest)
+  }
+
   func notUnderstood(_ answer: Answer, _ call: Call, _ message: String) -> Failure {
     var failure = Failure(
       .answerNotUnderstood,
       "\(profile.name): \(message) (HTTP \(answer.head.status), \(answer.shape))",
-      hint: "authctl profile show \(profile.name) tells where it is looked for; "
-        + "--token-at PLACE names another place")
+      hint: "authctl profile show tells where it is looked for; session.access_token in the "
+        + "profile (--token-at) names another place")
     failure.server = answer.words
     failure.status = answer.head.status
     failure.profile = profile.name

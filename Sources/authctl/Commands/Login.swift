@@ -68,14 +68,21 @@ struct Login: Command {
       app.console.notice("\(variable) is set and serves \(profile.name): nothing was stored.")
       return 0
     }
+    guard profile.file != nil else {
+      throw Failure(
+        .usage, "AUTHCTL_URL names no profile to sign in to",
+        hint: DisplayText.shellCommand(["authctl", "login", profile.url]))
+    }
     if profile.recipe.usesOAuth {
       throw Failure(
         .usage, "\(profile.name): sign-in by OAuth ([oauth]) is not in this version yet",
-        hint: "authctl login -p \(profile.name) --token-stdin stores a token got elsewhere")
+        hint: "authctl login --token-stdin stores a token got elsewhere")
     }
     let keeper = try app.keeper(for: profile)
     let known = app.namedAccount(profile)
-    if ifNeeded, let account = known?.name, try serves(account, keeper) {
+    if ifNeeded, let account = try storedAccount(known?.name, app, keeper),
+      try serves(account, keeper)
+    {
       return try report(try keeper.read(account), keeper, app, quietly: true)
     }
     // A session that cannot be kept must not be asked for: the store comes first.
@@ -90,7 +97,9 @@ struct Login: Command {
       let call = profile.recipe.login
       let account = try asker.account(for: call, keeper.api, known: known?.name)
       let values = try asker.values(for: call, keeper.api, account: account)
-      signedIn = try keeper.api.login(values, account: account)
+      signedIn = try Words.nothingChanged(profile) { () throws(Failure) in
+        try keeper.api.login(values, account: account)
+      }
     }
     let session = signedIn.session
     let old = revokeOld ? try keeper.read(session.account) : nil
@@ -103,6 +112,14 @@ struct Login: Command {
       app.console.notice("Token: the only JWT in the answer, at \(DisplayText.oneLine(place)).")
     }
     return try report(session, keeper, app, quietly: false, made: made)
+  }
+
+  private func storedAccount(
+    _ known: String?, _ app: App, _ keeper: SessionKeeper
+  ) throws(Failure) -> String? {
+    if let known { return known }
+    let names = try app.storedAccounts(of: keeper)
+    return names.count == 1 ? names[0] : nil
   }
 
   private func serves(_ account: String, _ keeper: SessionKeeper) throws(Failure) -> Bool {

@@ -30,7 +30,10 @@ struct Register: Command {
     let account = try asker.account(for: call, keeper.api, known: known)
     let values = try asker.values(for: call, keeper.api, account: account)
     let name = account.map { DisplayText.oneLine($0) } ?? "the account"
-    guard let session = try keeper.api.register(values, account: account)?.session else {
+    let signedIn = try Words.nothingChanged(profile) { () throws(Failure) in
+      try keeper.api.register(values, account: account)
+    }
+    guard let session = signedIn?.session else {
       app.console.notice("Registered \(name) at \(profile.name); nothing was stored.")
       let words = ["authctl", "login", "-p", profile.name] + (account.map { ["-u", $0] } ?? [])
       app.console.notice("Next: \(DisplayText.shellCommand(words) ?? "authctl login")")

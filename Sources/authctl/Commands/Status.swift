@@ -91,6 +91,8 @@ struct StoredSession {
   var expiresAt: Moment?
   var secondsLeft: Double?
   var isRefreshable = false
+  /// The stored secret is a password (rule B15).
+  var isPassword = false
   var isDefault = false
 
   /// Every stored session, of one profile or all, default first; nothing is unlocked.
@@ -133,6 +135,7 @@ struct StoredSession {
     expiresAt = session.expiresAt
     secondsLeft = session.secondsLeft(now: App.now())
     isRefreshable = session.refreshable
+    isPassword = session.values[.password] != nil
     state = (secondsLeft ?? 1) > 0 ? .valid : isRefreshable ? .refreshable : .expired
   }
 
@@ -156,9 +159,10 @@ struct StoredSession {
     return .object([
       ("profile", text(profile)), ("account", text(account)), ("origin", text(origin)),
       ("state", .string(state.rawValue)), ("expires_at", Words.time(expiresAt)),
-      ("seconds_left", secondsLeft.map { .number(Int($0.rounded(.down))) } ?? nil),
+      ("seconds_left", secondsLeft.map { .number($0.rounded(.down)) } ?? nil),
       ("refreshable", state == .locked ? nil : .bool(isRefreshable)),
       ("store", "secret-service"), ("default", .bool(isDefault)),
+      ("kind", state == .locked ? nil : isPassword ? "password" : "token"),
     ])
   }
 }
