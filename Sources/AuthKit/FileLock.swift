@@ -52,7 +52,7 @@ public enum FileLock {
     do throws(Failure) {
       try prepare(folder)
       return folder
-    } catch where error.kind == .failed {
+    } catch  where error.kind == .failed {
       let runtime = "/run/user/\(geteuid())/authctl"
       do throws(Failure) { try prepare(runtime) } catch {
         throw Failure(

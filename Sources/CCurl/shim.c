@@ -1,6 +1,7 @@
 #include "shim.h"
 
 #include <dlfcn.h>
+#include <locale.h>
 #include <pthread.h>
 #include <stddef.h>
 
@@ -15,6 +16,8 @@ static void open_library(void) {
   if ((*(void **)&table.name = dlsym(library, #name)) == NULL) return;
   AUTHCTL_CURL_FUNCTIONS(AUTHCTL_FIND)
 #undef AUTHCTL_FIND
+  // libidn2, which libcurl asks for the punycode of a host, reads text by the locale.
+  setlocale(LC_CTYPE, "C.UTF-8");
   if (table.curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK) return;
   opened = &table;
 }

@@ -113,7 +113,7 @@ final class App {
     }
     return SecretServiceStore(
       timeout: globals.storeTimeout?.seconds ?? config.storeTimeout ?? 30,
-      mayPrompt: mayPrompt && mayAsk)
+      mayPrompt: mayPrompt && mayAsk, busAddress: environment["DBUS_SESSION_BUS_ADDRESS"])
   }
 
   // MARK: - One API
@@ -126,7 +126,7 @@ final class App {
     let configured = try config().lockTimeout
     let http = HTTPClient(
       profile: profile, base: base.origin, options: options, environment: environment,
-      clock: Self.now,
+      clock: Self.now, warn: { [console] in console.warn($0) },
       log: globals.verbose > 0 ? { [console] in console.verbose($0) } : nil,
       trace: globals.verbose > 1 ? { [console] in console.verbose("* " + $0) } : nil)
     return SessionKeeper(

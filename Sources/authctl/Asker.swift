@@ -58,7 +58,8 @@ struct Asker {
     if names.contains(.appKey), values[.appKey] == nil {
       throw Failure(
         .inputNeeded, "\(profile.name): the API wants the application's key",
-        hint: "--app-key-stdin, --app-key-file F, --app-key-command C or AUTHCTL_APP_KEY: NAME:VALUE")
+        hint:
+          "--app-key-stdin, --app-key-file F, --app-key-command C or AUTHCTL_APP_KEY: NAME:VALUE")
     }
     return values
   }

@@ -34,7 +34,8 @@ final class BodySink {
       target = .excerpt([])
     } else if console.isOutTerminal, !options.raw {
       let type = head.mediaType ?? ""
-      target = .terminal(collected: [], isJSON: type.utf8.reversed().starts(with: "json".utf8.reversed()))
+      target = .terminal(
+        collected: [], isJSON: type.utf8.reversed().starts(with: "json".utf8.reversed()))
     } else {
       target = .pipe
     }

@@ -64,7 +64,9 @@ extension App {
       found.append(profile)
     }
     if found.count > 1 {
-      let preferred = [environment["AUTHCTL_PROFILE"], try config().defaultProfile].compactMap { $0 }
+      let preferred = [environment["AUTHCTL_PROFILE"], try config().defaultProfile].compactMap {
+        $0
+      }
       if let name = preferred.first(where: { name in found.contains { $0.name == name } }) {
         found = found.filter { $0.name == name }
       } else {
@@ -74,7 +76,8 @@ extension App {
     guard let first = found.first else { return nil }
     guard found.count == 1 else {
       throw Failure(
-        .usage, "\(url.origin) is the origin of several profiles: "
+        .usage,
+        "\(url.origin) is the origin of several profiles: "
           + found.map(\.name).joined(separator: ", "), hint: "-p NAME chooses one")
     }
     return Choice(profile: first, reason: "by its URL", isByURL: true)
@@ -117,7 +120,9 @@ extension App {
     let base = try WebURL(choice.profile.url, from: .person)
     var values = Values()
     values[.accessToken] = SharedSecret(
-      variable == "AUTHCTL_TOKEN_FILE" ? try tokenFile(value) : try token(value, from: variable))
+      try checked(
+        variable == "AUTHCTL_TOKEN_FILE" ? try tokenFile(value) : try token(value, from: variable),
+        variable))
     var origins = [base.origin]
     for text in choice.profile.recipe.network.allowOrigins { origins.append(try Origin(text)) }
     var session = Session(
@@ -129,8 +134,11 @@ extension App {
 
   /// The variable that would give `choice` its token, for remarks; nothing is read.
   func tokenVariable(of profile: Profile) -> String? {
-    ["AUTHCTL_TOKEN_FOR_" + Self.variableName(of: profile.name), "AUTHCTL_TOKEN", "AUTHCTL_TOKEN_FILE"]
-      .first { !(environment[$0] ?? "").isEmpty }
+    [
+      "AUTHCTL_TOKEN_FOR_" + Self.variableName(of: profile.name), "AUTHCTL_TOKEN",
+      "AUTHCTL_TOKEN_FILE",
+    ]
+    .first { !(environment[$0] ?? "").isEmpty }
   }
 
   /// `AUTHCTL_TOKEN` serves one origin: that of `AUTHCTL_URL`, else of the profile that is named.
@@ -147,6 +155,14 @@ extension App {
     throw Failure(
       .originRefused, "\(variable) is not sent to a profile that only a URL chose: \(origin)",
       hint: "-p \(choice.profile.name), or AUTHCTL_URL=\(origin), says where it belongs")
+  }
+
+  /// What a person gives must be fit for a header at once: it is their mistake, not a server's.
+  private func checked(_ token: consuming Secret, _ variable: String) throws(Failure) -> Secret {
+    guard token.withBytes({ HeaderSyntax.isRecipeValue($0) }) else {
+      throw Failure(.usage, "\(variable) holds a character that no token has")
+    }
+    return token
   }
 
   private func token(_ text: String, from variable: String) throws(Failure) -> Secret {
@@ -186,7 +202,8 @@ extension App {
     guard let first = names.first else { throw keeper.notSignedIn(nil) }
     guard names.count == 1 else {
       throw Failure(
-        .inputNeeded, "\(keeper.api.profile.name): which account? Stored are "
+        .inputNeeded,
+        "\(keeper.api.profile.name): which account? Stored are "
           + names.map { DisplayText.oneLine($0, limit: 80) }.joined(separator: ", "),
         hint: "-u NAME chooses one")
     }
@@ -235,7 +252,9 @@ extension App {
     console.verbose(
       "* \(choice.profile.name) (\(choice.reason)), "
         + "\(DisplayText.oneLine(account.name)) (\(account.reason))")
-    guard let session = try keeper.read(account.name) else { throw keeper.notSignedIn(account.name) }
+    guard let session = try keeper.read(account.name) else {
+      throw keeper.notSignedIn(account.name)
+    }
     return session
   }
 }

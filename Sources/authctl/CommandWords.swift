@@ -83,7 +83,8 @@ enum CommandWords {
   private static func subcommands(
     of command: any ParsableCommand.Type
   ) -> [any ParsableCommand.Type] {
-    command.configuration.subcommands + command.configuration.groupedSubcommands.flatMap(\.subcommands)
+    command.configuration.subcommands
+      + command.configuration.groupedSubcommands.flatMap(\.subcommands)
   }
 
   private static func names(of command: any ParsableCommand.Type) -> [String] {

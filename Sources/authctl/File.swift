@@ -81,7 +81,8 @@ final class OutputFile {
   func write(_ bytes: UnsafeRawBufferPointer) throws(Failure) {
     var rest = bytes[...]
     while !rest.isEmpty {
-      let count = Glibc.write(descriptor, UnsafeRawBufferPointer(rebasing: rest).baseAddress, rest.count)
+      let count = Glibc.write(
+        descriptor, UnsafeRawBufferPointer(rebasing: rest).baseAddress, rest.count)
       if count < 0, errno == EINTR { continue }
       guard count > 0 else {
         let failure = Failure(
@@ -103,7 +104,8 @@ final class OutputFile {
       if linkat(AT_FDCWD, source, AT_FDCWD, name, AT_SYMLINK_FOLLOW) == 0 { temporary = name }
     }
     guard let temporary, rename(temporary, place) == 0 else {
-      let failure = Failure(.failed, "-o: cannot write \(DisplayText.oneLine(place)): \(File.reason())")
+      let failure = Failure(
+        .failed, "-o: cannot write \(DisplayText.oneLine(place)): \(File.reason())")
       abandon()
       throw failure
     }

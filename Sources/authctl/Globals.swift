@@ -13,7 +13,8 @@ struct Globals: ParsableArguments {
     help: ArgumentHelp("Account.", valueName: "name"))
   var username: String?
 
-  @Option(parsing: .unconditional, help: ArgumentHelp("Where sessions are kept.", valueName: "name"))
+  @Option(
+    parsing: .unconditional, help: ArgumentHelp("Where sessions are kept.", valueName: "name"))
   var store: String?
 
   @Option(
@@ -68,7 +69,9 @@ protocol SecretNames {
 
 /// `--STEM-stdin`, `--STEM-file`, `--STEM-fd`, `--STEM-command`.
 struct SecretOptions<Names: SecretNames>: ParsableArguments {
-  @Flag(name: .customLong(Names.kind.stem + "-stdin"), help: "The \(Names.kind.name) is a line of standard input.")
+  @Flag(
+    name: .customLong(Names.kind.stem + "-stdin"),
+    help: "The \(Names.kind.name) is a line of standard input.")
   var fromStdin = false
 
   @Option(
@@ -78,7 +81,9 @@ struct SecretOptions<Names: SecretNames>: ParsableArguments {
 
   @Option(
     name: .customLong(Names.kind.stem + "-fd"), parsing: .unconditional,
-    help: ArgumentHelp("The \(Names.kind.name) is a line of an open descriptor.", valueName: "n", visibility: .hidden))
+    help: ArgumentHelp(
+      "The \(Names.kind.name) is a line of an open descriptor.", valueName: "n", visibility: .hidden
+    ))
   var descriptor: Int32?
 
   @Option(
@@ -209,7 +214,8 @@ struct ProfileOptions: ParsableArguments {
 func split(
   _ text: String, at mark: Unicode.Scalar, option: String, form: String
 ) throws(Failure) -> (String, String) {
-  guard let place = text.utf8.firstIndex(of: UInt8(ascii: mark)), place != text.utf8.startIndex else {
+  guard let place = text.utf8.firstIndex(of: UInt8(ascii: mark)), place != text.utf8.startIndex
+  else {
     throw Failure(.usage, "\(option) \(DisplayText.oneLine(text, limit: 60)): write \(form)")
   }
   return (

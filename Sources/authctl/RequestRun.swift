@@ -19,8 +19,9 @@ struct RequestRun {
         .usage, "-f is not needed: an HTTP error already ends with 4 or 5",
         hint: "--ok 404 or --ignore-status makes one end with 0")
     }
-    guard target.utf8.first == UInt8(ascii: "/") && !target.utf8.starts(with: "//".utf8)
-      || app.isURL(target)
+    guard
+      target.utf8.first == UInt8(ascii: "/") && !target.utf8.starts(with: "//".utf8)
+        || app.isURL(target)
     else {
       throw Failure(
         .usage, "\(DisplayText.oneLine(target, limit: 80)) is neither a path nor a URL",
@@ -62,7 +63,9 @@ struct RequestRun {
     guard options.anonymous, app.isURL(target), app.globals.profile == nil else {
       return try app.choose(target: target)
     }
-    return Choice(profile: try app.transient(try WebURL(target, from: .person).origin.description), reason: "anonymous")
+    return Choice(
+      profile: try app.transient(try WebURL(target, from: .person).origin.description),
+      reason: "anonymous")
   }
 
   private typealias OnHead = (ResponseHead, HTTPClient.Hops) throws(Failure) -> Void
@@ -106,7 +109,8 @@ struct RequestRun {
     let shownURL = Redactor.withoutQuery(url.text)
     var failure = Failure(
       kind,
-      "HTTP \(head.status) \(DisplayText.oneLine(head.reason, limit: 60)): \(method) \(shownURL) (\(who))")
+      "HTTP \(head.status) \(DisplayText.oneLine(head.reason, limit: 60)): \(method) \(shownURL) (\(who))"
+    )
     if let location = head.redirect {
       failure.hint = "Location: \(DisplayText.oneLine(Redactor.withoutQuery(location)))"
     }
@@ -147,7 +151,8 @@ struct RequestRun {
     let value = String(decoding: text.utf8[text.utf8.index(after: mark)...], as: UTF8.self)
       .trimmingSpaces
     try check(name, profile)
-    if HeaderSyntax.lowercased(name) == "cookie" || HeaderSyntax.lowercased(name) == "authorization" {
+    if HeaderSyntax.lowercased(name) == "cookie" || HeaderSyntax.lowercased(name) == "authorization"
+    {
       app.redactor.learn(value)
     }
     if value.isEmpty, text.utf8[mark] == UInt8(ascii: ":") { return try WireHeader(removing: name) }

@@ -13,7 +13,7 @@ private func library() throws(Failure) -> authctl_curl {
 
 /// libcurl's name and version, `libcurl/7.88.1 OpenSSL/3.0.19 …`.
 public func libcurlVersion() throws(Failure) -> String {
-  String(cString: try library().curl_version()!)
+  try library().curl_version().map { String(cString: $0) } ?? "libcurl"
 }
 
 /// A URL as libcurl reads it; the same handle makes the request.
@@ -103,7 +103,9 @@ public final class WebURL {
   }
 
   private static func refusal(_ text: String, _ why: String, _ source: URLSource) -> Failure {
-    let shown = DisplayText.oneLine(Redactor.withoutQuery(text), limit: 120)
+    // Letters of other scripts can look like those of a known host: they are spelled out.
+    let shown = DisplayText.oneLine(Redactor.withoutQuery(text), limit: 120).unicodeScalars
+      .map { $0.isASCII ? String($0) : $0.escaped(asASCII: true) }.joined()
     return switch source {
     case .person: Failure(.usage, "\(shown): \(why)", hint: "write https://HOST/PATH")
     case .server: Failure(.originRefused, "the server named the URL \(shown): \(why)")
@@ -163,7 +165,9 @@ public final class CurlClient {
       curl.curl_slist_free_all(list)
     }
     for header in request.headers {
-      header.line.withBytes { list = curl.curl_slist_append(list, $0.bindMemory(to: CChar.self).baseAddress!) }
+      header.line.withBytes {
+        list = curl.curl_slist_append(list, $0.bindMemory(to: CChar.self).baseAddress)
+      }
     }
     authctl_curl_set_pointer(easy, CURLOPT_HTTPHEADER, list)
     let mime = body(request)
@@ -175,24 +179,24 @@ public final class CurlClient {
     }
     let result = withUnsafeMutablePointer(to: &receiver) { pointer in
       let context = UnsafeMutableRawPointer(pointer)
-      authctl_curl_set_write(easy, CURLOPT_HEADERFUNCTION) { bytes, size, count, context in
-        context!.assumingMemoryBound(to: Receiver.self).pointee
+      authctl_curl_set_receive(easy, CURLOPT_HEADERFUNCTION) { bytes, size, count, context in
+        context.assumingMemoryBound(to: Receiver.self).pointee
           .header(UnsafeRawBufferPointer(start: bytes, count: size * count))
       }
       authctl_curl_set_pointer(easy, CURLOPT_HEADERDATA, context)
-      authctl_curl_set_write(easy, CURLOPT_WRITEFUNCTION) { bytes, size, count, context in
-        context!.assumingMemoryBound(to: Receiver.self).pointee
+      authctl_curl_set_receive(easy, CURLOPT_WRITEFUNCTION) { bytes, size, count, context in
+        context.assumingMemoryBound(to: Receiver.self).pointee
           .body(UnsafeRawBufferPointer(start: bytes, count: size * count))
       }
       authctl_curl_set_pointer(easy, CURLOPT_WRITEDATA, context)
       authctl_curl_set_prereq(easy, CURLOPT_PREREQFUNCTION) { context, peer, _, _, _ in
-        context!.assumingMemoryBound(to: Receiver.self).pointee.accept(peer: String(cString: peer!))
+        context.assumingMemoryBound(to: Receiver.self).pointee.accept(peer: String(cString: peer))
           ? Int32(CURL_PREREQFUNC_OK) : Int32(CURL_PREREQFUNC_ABORT)
       }
       authctl_curl_set_pointer(easy, CURLOPT_PREREQDATA, context)
       authctl_curl_set_debug(easy, CURLOPT_DEBUGFUNCTION) { _, kind, bytes, count, context in
         if kind == CURLINFO_TEXT {
-          context!.assumingMemoryBound(to: Receiver.self).pointee
+          context.assumingMemoryBound(to: Receiver.self).pointee
             .trace(UnsafeRawBufferPointer(start: bytes, count: count))
         }
         return 0
@@ -221,7 +225,9 @@ public final class CurlClient {
     for part in request.parts {
       guard let added = curl.curl_mime_addpart(mime) else { break }
       _ = curl.curl_mime_name(added, part.name)
-      part.value.withBytes { _ = curl.curl_mime_data(added, $0.bindMemory(to: CChar.self).baseAddress, $0.count) }
+      part.value.withBytes {
+        _ = curl.curl_mime_data(added, $0.bindMemory(to: CChar.self).baseAddress, $0.count)
+      }
     }
     authctl_curl_set_pointer(easy, CURLOPT_MIMEPOST, UnsafeRawPointer(mime))
     return mime
@@ -239,7 +245,8 @@ public final class CurlClient {
     authctl_curl_set_long(easy, CURLOPT_CONNECTTIMEOUT_MS, milliseconds(settings.connectTimeout))
     authctl_curl_set_long(easy, CURLOPT_TIMEOUT_MS, milliseconds(settings.totalTimeout ?? 0))
     authctl_curl_set_long(easy, CURLOPT_LOW_SPEED_LIMIT, 1)
-    authctl_curl_set_long(easy, CURLOPT_LOW_SPEED_TIME, max(1, milliseconds(settings.idleTimeout) / 1000))
+    authctl_curl_set_long(
+      easy, CURLOPT_LOW_SPEED_TIME, max(1, milliseconds(settings.idleTimeout) / 1000))
     authctl_curl_set_long(easy, CURLOPT_SSLVERSION, Int(CURL_SSLVERSION_TLSv1_2))
     authctl_curl_set_long(easy, CURLOPT_SSL_VERIFYPEER, settings.insecure ? 0 : 1)
     authctl_curl_set_long(easy, CURLOPT_SSL_VERIFYHOST, settings.insecure ? 0 : 2)
@@ -273,11 +280,13 @@ public final class CurlClient {
   /// https://curl.se/libcurl/c/libcurl-errors.html
   private func failure(_ code: CURLcode, _ url: WebURL, _ receiver: Receiver) -> Failure {
     let origin = url.origin.description
-    let words = String(cString: curl.curl_easy_strerror(code)!)
+    let words = curl.curl_easy_strerror(code).map { String(cString: $0) } ?? "error \(code.rawValue)"
     var failure: Failure
     switch code {
     case CURLE_OPERATION_TIMEDOUT:
-      failure = Failure(.timeout, "\(origin) did not answer in time", hint: "raise the limit by -m SECONDS or --connect-timeout SECONDS")
+      failure = Failure(
+        .timeout, "\(origin) did not answer in time",
+        hint: "raise the limit by -m SECONDS or --connect-timeout SECONDS")
     case CURLE_COULDNT_RESOLVE_HOST:
       failure = Failure(.network, "cannot reach \(origin): host name not found")
     case CURLE_COULDNT_RESOLVE_PROXY:
@@ -285,14 +294,16 @@ public final class CurlClient {
     case CURLE_COULDNT_CONNECT:
       var number = 0
       authctl_curl_get_long(easy, CURLINFO_OS_ERRNO, &number)
-      let reason = number > 0 && number < 200 ? String(cString: strerror(Int32(number))) : "could not connect"
+      let reason =
+        number > 0 && number < 200 ? String(cString: strerror(Int32(number))) : "could not connect"
       failure = Failure(.network, "cannot reach \(origin): \(reason.asciiLowercased)")
     case CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CONNECT_ERROR, CURLE_SSL_CERTPROBLEM,
       CURLE_SSL_CIPHER, CURLE_SSL_CACERT_BADFILE, CURLE_SSL_ISSUER_ERROR, CURLE_SSL_CRL_BADFILE,
       CURLE_SSL_ENGINE_NOTFOUND, CURLE_SSL_INVALIDCERTSTATUS, CURLE_SSL_PINNEDPUBKEYNOTMATCH,
       CURLE_SSL_CLIENTCERT, CURLE_USE_SSL_FAILED, CURLE_SSL_SHUTDOWN_FAILED:
       let detail = receiver.tlsDetail ?? words
-      failure = Failure(.tls, "TLS with \(origin) failed: \(DisplayText.oneLine(detail, limit: 200))",
+      failure = Failure(
+        .tls, "TLS with \(origin) failed: \(DisplayText.oneLine(detail, limit: 200))",
         hint: "--cacert FILE names the authority that signed its certificate")
     case CURLE_GOT_NOTHING, CURLE_RECV_ERROR, CURLE_SEND_ERROR:
       failure = Failure(.network, "\(origin) closed the connection without an answer")

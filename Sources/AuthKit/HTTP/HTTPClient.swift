@@ -46,17 +46,20 @@ public final class HTTPClient {
   private let log: ((String) -> Void)?
   /// Gets libcurl's own remarks, with `-vv`.
   private let trace: ((String) -> Void)?
+  private let warn: (String) -> Void
   private var curl: CurlClient?
 
   public init(
     profile: Profile, base: Origin, options: HTTPOptions, environment: [String: String],
-    clock: @escaping () -> Moment, log: ((String) -> Void)?, trace: ((String) -> Void)?
+    clock: @escaping () -> Moment, warn: @escaping (String) -> Void, log: ((String) -> Void)?,
+    trace: ((String) -> Void)?
   ) {
     network = profile.recipe.network
     self.base = base
     self.options = options
     self.environment = environment
     self.clock = clock
+    self.warn = warn
     self.log = log
     self.trace = trace
     secretHeaders = Set(
@@ -145,8 +148,9 @@ public final class HTTPClient {
         hops.signInPage = "HTTP \(location.status) to \(next.path)"
       }
       let stays = isHome && homes.contains(next.origin)
-      log?("* redirect to \(Redactor.maskedQuery(next.text))"
-        + (stays || credential == nil ? "" : ", asked without the credential"))
+      log?(
+        "* redirect to \(Redactor.maskedQuery(next.text))"
+          + (stays || credential == nil ? "" : ", asked without the credential"))
       if location.status == 303 || (location.status <= 302 && request.method == "POST") {
         if request.method != "HEAD" { request.method = "GET" }
         request.body = nil
@@ -201,7 +205,7 @@ public final class HTTPClient {
       let outcome = credential?.cookies?.store(
         setCookie: line, origin: url.origin.description, requestPath: url.path, now: clock())
       if outcome == .overflow {
-        log?("* a cookie was not kept: the session holds too many already")
+        warn("a cookie was not kept: the session holds too many already")
       }
     }
   }
@@ -213,7 +217,8 @@ public final class HTTPClient {
     }
     if next.origin != request.url.origin, request.body != nil || !request.parts.isEmpty {
       throw Failure(
-        .originRefused, "refused to send the request's body to another origin: redirect to \(shown)")
+        .originRefused, "refused to send the request's body to another origin: redirect to \(shown)"
+      )
     }
   }
 
@@ -255,7 +260,8 @@ public final class HTTPClient {
 
   private func readable(_ path: String) throws(Failure) -> String {
     var status = stat()
-    guard !path.isEmpty, access(path, R_OK) == 0, stat(path, &status) == 0, status.st_size > 0 else {
+    guard !path.isEmpty, access(path, R_OK) == 0, stat(path, &status) == 0, status.st_size > 0
+    else {
       throw Failure(
         .tls, "the file of certificate authorities cannot be read: \(DisplayText.oneLine(path))",
         hint: "it comes from --cacert, network.ca_file, CURL_CA_BUNDLE or SSL_CERT_FILE")
@@ -299,7 +305,9 @@ public final class HTTPClient {
     log("< \(head.version) \(head.status) \(DisplayText.oneLine(head.reason, limit: 60))")
     for field in head.fields {
       let isSecret = Redactor.isSensitive(header: field.name, recipe: secretHeaders)
-      log("< \(DisplayText.oneLine(field.name)): \(isSecret ? "***" : DisplayText.oneLine(field.value))")
+      log(
+        "< \(DisplayText.oneLine(field.name)): \(isSecret ? "***" : DisplayText.oneLine(field.value))"
+      )
     }
   }
 }

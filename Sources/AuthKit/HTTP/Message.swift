@@ -98,10 +98,11 @@ public struct ResponseHead: Sendable {
 
   init(statusLine bytes: UnsafeRawBufferPointer) {
     let words = DisplayText.repaired(bytes).trimmingNewline
-      .split(separator: " ", maxSplits: 2, omittingEmptySubsequences: false)
-    version = words.first.map(String.init) ?? ""
+      .utf8.split(separator: UInt8(ascii: " "), maxSplits: 2, omittingEmptySubsequences: false)
+      .map { String(decoding: $0, as: UTF8.self) }
+    version = words.first ?? ""
     status = words.count > 1 ? Int(words[1]) ?? 0 : 0
-    reason = words.count > 2 ? String(words[2]) : ""
+    reason = words.count > 2 ? words[2] : ""
     if reason.isEmpty { reason = Self.reasons[status] ?? "" }
   }
 

@@ -41,7 +41,8 @@ public struct Origin: Hashable, Sendable, CustomStringConvertible {
   public init(_ text: String) throws(Failure) {
     let url = try WebURL(text, from: .person)
     guard url.path == "/", url.query == nil else {
-      throw Failure(.usage, "\(DisplayText.oneLine(text)) is not an origin: it has a path",
+      throw Failure(
+        .usage, "\(DisplayText.oneLine(text)) is not an origin: it has a path",
         hint: "write scheme://host or scheme://host:port")
     }
     self = url.origin
@@ -65,10 +66,12 @@ public struct Origin: Hashable, Sendable, CustomStringConvertible {
   /// RFC 4291 text of an address in brackets, so that two spellings of one address are one origin.
   static func canonicalIPv6(_ host: String) -> String? {
     var address = in6_addr()
-    guard inet_pton(AF_INET6, String(host.dropFirst().dropLast()), &address) == 1 else { return nil }
+    guard inet_pton(AF_INET6, String(host.dropFirst().dropLast()), &address) == 1 else {
+      return nil
+    }
     var buffer = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN))
     guard inet_ntop(AF_INET6, &address, &buffer, socklen_t(buffer.count)) != nil else { return nil }
-    let text = buffer.withUnsafeBufferPointer { String(cString: $0.baseAddress!) }
+    let text = buffer.withUnsafeBufferPointer { $0.baseAddress.map { String(cString: $0) } ?? "" }
     return "[\(text)]"
   }
 }
@@ -85,13 +88,17 @@ public enum URLSource: Sendable {
 
 extension URLText {
   /// Whether it begins with `http://` or `https://`, in any case.
-  static func isAbsolute(_ text: String) -> Bool { authorityStart(Array(text.utf8.prefix(8))) != nil }
+  static func isAbsolute(_ text: String) -> Bool {
+    authorityStart(Array(text.utf8.prefix(8))) != nil
+  }
 
   /// Why `text` is refused as an absolute URL before libcurl reads it: what two parsers could read
   /// differently never gets that far (rule A8).
   static func objection(to text: String) -> String? {
     let bytes = Array(text.utf8)
-    guard let start = authorityStart(bytes) else { return "it does not begin with http:// or https://" }
+    guard let start = authorityStart(bytes) else {
+      return "it does not begin with http:// or https://"
+    }
     if bytes.contains(where: { $0 < 0x20 || $0 == 0x7F }) { return "it holds a control character" }
     let end = bytes[start...].firstIndex { "/?#".utf8.contains($0) } ?? bytes.count
     return problemOfAuthority(bytes[start..<end]).map { "it \($0)" }
@@ -105,6 +112,8 @@ extension URLText {
     else { return false }
     let isLetter = { (byte: UInt8) in (0x61...0x7A).contains(byte | 0x20) }
     return isLetter(bytes[0])
-      && bytes[..<colon].allSatisfy { isLetter($0) || (0x30...0x39).contains($0) || "+-.".utf8.contains($0) }
+      && bytes[..<colon].allSatisfy {
+        isLetter($0) || (0x30...0x39).contains($0) || "+-.".utf8.contains($0)
+      }
   }
 }

@@ -142,7 +142,8 @@ extension SessionKeeper {
         hint: "set \(variable) to a token that is valid, or unset it and sign in")
       failure.profile = profile.name
     } else {
-      let why = profile.recipe.refresh == nil || !session.refreshable ? "no renewal" : "renewed in vain"
+      let why =
+        profile.recipe.refresh == nil || !session.refreshable ? "no renewal" : "renewed in vain"
       failure = expired(session, .rejected, why)
     }
     failure.server = answer.words

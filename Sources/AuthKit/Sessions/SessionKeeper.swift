@@ -143,9 +143,10 @@ public final class SessionKeeper {
     try? write(stored)
     var failure = expired(stored, reason, "renewal refused")
     let words = answer.words
-    failure.server = [
-      "HTTP \(answer.head.status)" + (words.first.map { ": \($0)" } ?? "")
-    ] + words.dropFirst()
+    failure.server =
+      [
+        "HTTP \(answer.head.status)" + (words.first.map { ": \($0)" } ?? "")
+      ] + words.dropFirst()
     failure.status = answer.head.status
     throw failure
   }

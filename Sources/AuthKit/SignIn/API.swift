@@ -268,7 +268,9 @@ public final class API {
   /// where no header does.
   ///
   /// - Throws: `input_needed` when the session lacks a value.
-  public func credentialHeader(of session: Session) throws(Failure) -> (name: String, value: String)? {
+  public func credentialHeader(of session: Session) throws(Failure) -> (
+    name: String, value: String
+  )? {
     let wanted: Template.Name = profile.recipe.session.keepPassword ? .password : .accessToken
     guard
       let pair = profile.recipe.request.headers.first(where: { $0.value.names.contains(wanted) })
@@ -287,6 +289,7 @@ public final class API {
       }
     }.joined()
     return "\(call.method) "
-      + (URLText.isAbsolute(path) ? path : base.origin.description + (base.path == "/" ? "" : base.path) + path)
+      + (URLText.isAbsolute(path)
+        ? path : base.origin.description + (base.path == "/" ? "" : base.path) + path)
   }
 }

@@ -40,7 +40,8 @@ struct Answer {
         return found.text?.isEmpty == true ? nil : found
       } catch {
         throw Failure(
-          .answerNotUnderstood, "the answer is ambiguous: a key on the way to \(pointer) is doubled")
+          .answerNotUnderstood, "the answer is ambiguous: a key on the way to \(pointer) is doubled"
+        )
       }
     case .header(let name):
       let values = head.all(name).filter { !$0.isEmpty }

@@ -53,7 +53,12 @@ struct Expansion {
   /// A header of a recipe: RFC 9110 field value without obs-text, never empty (rule A4).
   func header(_ name: String, _ template: Template) throws(Failure) -> WireHeader {
     let value = try filled(template, for: .header)
-    guard value.withBytes({ HeaderSyntax.isRecipeValue($0) }) else {
+    // Each value by itself too: a space at its end would vanish among the rest.
+    var isFit = value.withBytes { HeaderSyntax.isRecipeValue($0) }
+    for case .value(let part) in template.pieces {
+      isFit = try required(part).withBytes { HeaderSyntax.isRecipeValue($0) } && isFit
+    }
+    guard isFit else {
       let kind: Failure.Kind =
         template.names.allSatisfy(\.isPersonal) ? .usage : .answerNotUnderstood
       throw Failure(
@@ -213,7 +218,8 @@ extension Expansion {
       parts.append(WirePart(name: name, value: SharedSecret(try filled(template, for: .plain))))
     case .literal(.null): break
     case .literal(let value):
-      parts.append(WirePart(name: name, value: SharedSecret(value.scalarText ?? value.serialized())))
+      parts.append(
+        WirePart(name: name, value: SharedSecret(value.scalarText ?? value.serialized())))
     case .array(let items):
       for item in items { try flatten(name + "[]", item, into: &parts) }
     case .object(let fields):

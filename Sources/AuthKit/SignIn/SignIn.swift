@@ -24,7 +24,8 @@ extension API {
         hint: command("login", "--token-stdin").map { $0 + " stores a token or key of yours" })
     }
     let answer = try send(call, values: values)
-    try refuse(answer, of: call, what: "this name and password", hint: command("login", "-u", "NAME"))
+    try refuse(
+      answer, of: call, what: "this name and password", hint: command("login", "-u", "NAME"))
     guard let signedIn = try session(from: answer, values: values, account: account) else {
       throw notUnderstood(answer, call, "no token in the answer to \(named(call))")
     }
@@ -66,7 +67,8 @@ extension API {
   ) throws(Failure) -> SignedIn? {
     guard let tokens = try tokens(in: answer, cookiesFrom: CookieJar()) else { return nil }
     guard let name = account ?? tokens.account else {
-      throw Failure(.inputNeeded, "\(profile.name): the answer does not tell the account",
+      throw Failure(
+        .inputNeeded, "\(profile.name): the answer does not tell the account",
         hint: "-u NAME names it")
     }
     try Self.check(account: name)
@@ -90,7 +92,7 @@ extension API {
     // What no request could carry is no sign-in: better to know now than at the first request.
     do {
       _ = try requestHeaders(self.values(of: session))
-    } catch where error.kind == .inputNeeded {
+    } catch  where error.kind == .inputNeeded {
       throw Failure(.answerNotUnderstood, error.message, hint: "session.keep names its place")
     }
     return session
@@ -153,7 +155,8 @@ extension API {
         status >= 500 || status < 100 ? .serverError : .clientError,
         "\(profile.name): HTTP \(reason): \(place)")
       if status == 429, let wait = answer.head.first("Retry-After") {
-        failure.hint = "the server asks to wait: Retry-After: \(DisplayText.oneLine(wait, limit: 40))"
+        failure.hint =
+          "the server asks to wait: Retry-After: \(DisplayText.oneLine(wait, limit: 40))"
       } else if status == 404 || status == 405 {
         failure.hint = "the path may be wrong: authctl profile show"
       }

@@ -46,7 +46,7 @@ public final class SecretServiceStore {
 
   /// A store that connects at first use. Each operation has `timeout` seconds, and `promptTimeout`
   /// seconds more while a dialog of the keyring is open; without `mayPrompt` nothing is unlocked
-  /// and no dialog raised. `busAddress` nil is the session bus of the environment.
+  /// and no dialog raised. `busAddress` is what DBUS_SESSION_BUS_ADDRESS says; nil: it is not set.
   public init(
     timeout: Double = 30, promptTimeout: Double = 120, mayPrompt: Bool, busAddress: String? = nil
   ) {

@@ -117,7 +117,9 @@ private func keyringQuoted(_ word: String) -> String {
     }
   }
   if isPlain, !word.isEmpty { return word }
-  let inside = keyringText(word).split(separator: "'", omittingEmptySubsequences: false)
+  let inside = keyringText(word).utf8
+    .split(separator: UInt8(ascii: "'"), omittingEmptySubsequences: false)
+    .map { String(decoding: $0, as: UTF8.self) }
   return "'" + inside.joined(separator: "'\\''") + "'"
 }
 
@@ -127,19 +129,19 @@ private func keyringSeconds(_ seconds: Double) -> String {
 
 /// A bus address without its `guid=`, which only makes the line long.
 private func keyringAddress(_ address: String) -> String {
-  let entries = address.split(separator: ";").map { entry in
-    entry.split(separator: ",").filter { !$0.utf8.starts(with: "guid=".utf8) }
-      .joined(separator: ",")
+  let entries = address.utf8.split(separator: UInt8(ascii: ";")).map { entry in
+    entry.split(separator: UInt8(ascii: ",")).filter { !$0.starts(with: "guid=".utf8) }
+      .map { String(decoding: $0, as: UTF8.self) }.joined(separator: ",")
   }
   return keyringText(entries.joined(separator: ";"))
 }
 
-/// The address of the user's session bus: `given`, else DBUS_SESSION_BUS_ADDRESS, else the socket
+/// The address of the user's session bus: `given`, what DBUS_SESSION_BUS_ADDRESS says, else the socket
 /// `userBus` (/run/user/UID/bus) where that is this user's. Only `unix:` is used: `tcp:` would
 /// send secrets over the network, `autolaunch:` and `unixexec:` start programs.
 /// https://dbus.freedesktop.org/doc/dbus-specification.html#addresses
 func sessionBusAddress(_ given: String?, userBus: String? = nil) throws(Failure) -> String {
-  let address = given ?? getenv("DBUS_SESSION_BUS_ADDRESS").map { String(cString: $0) } ?? ""
+  let address = given ?? ""
   if address.isEmpty {
     let path = userBus ?? "/run/user/\(geteuid())/bus"
     var status = stat()

@@ -39,6 +39,14 @@ const struct authctl_curl *_Nullable authctl_curl(void);
 
 // curl_easy_setopt and curl_easy_getinfo are variadic: one line for each kind of argument.
 // https://curl.se/libcurl/c/curl_easy_setopt.html
+// The callbacks with what libcurl promises of their arguments, so that Swift need not doubt it.
+typedef size_t (*authctl_receive_callback)(char *_Nonnull bytes, size_t size, size_t count,
+                                           void *_Nonnull context);
+typedef int (*authctl_debug_callback)(CURL *_Nonnull easy, curl_infotype kind,
+                                      char *_Nonnull bytes, size_t count, void *_Nonnull context);
+typedef int (*authctl_prereq_callback)(void *_Nonnull context, const char *_Nonnull peer,
+                                       const char *_Nonnull local, int peer_port, int local_port);
+
 #define AUTHCTL_SETTER(kind, type)                                             \
   static inline CURLcode authctl_curl_set_##kind(CURL *_Nonnull easy,          \
                                                  CURLoption option, type value) { \
@@ -48,9 +56,9 @@ AUTHCTL_SETTER(long, long)
 AUTHCTL_SETTER(offset, curl_off_t)
 AUTHCTL_SETTER(text, const char *_Nullable)
 AUTHCTL_SETTER(pointer, const void *_Nullable)
-AUTHCTL_SETTER(write, curl_write_callback _Nullable)
-AUTHCTL_SETTER(debug, curl_debug_callback _Nullable)
-AUTHCTL_SETTER(prereq, curl_prereq_callback _Nullable)
+AUTHCTL_SETTER(receive, authctl_receive_callback _Nullable)
+AUTHCTL_SETTER(debug, authctl_debug_callback _Nullable)
+AUTHCTL_SETTER(prereq, authctl_prereq_callback _Nullable)
 #undef AUTHCTL_SETTER
 
 static inline CURLcode authctl_curl_get_long(CURL *_Nonnull easy, CURLINFO info,

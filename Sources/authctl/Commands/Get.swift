@@ -12,12 +12,14 @@ struct RequestOptions: ParsableArguments {
   var output: String?
 
   @Option(
-    name: [.customShort("H", allowingJoined: true), .customLong("header")], parsing: .unconditionalSingleValue,
+    name: [.customShort("H", allowingJoined: true), .customLong("header")],
+    parsing: .unconditionalSingleValue,
     help: ArgumentHelp("A further header, or @FILE of headers.", valueName: "header"))
   var header: [String] = []
 
   @Option(
-    name: [.customShort("m", allowingJoined: true), .customLong("max-time")], parsing: .unconditional,
+    name: [.customShort("m", allowingJoined: true), .customLong("max-time")],
+    parsing: .unconditional,
     help: ArgumentHelp("Time limit for the whole request.", valueName: "duration"))
   var maximumTime: Duration?
 
@@ -31,7 +33,9 @@ struct RequestOptions: ParsableArguments {
     help: ArgumentHelp("Trust the authorities in FILE, and no others.", valueName: "file"))
   var authorities: String?
 
-  @Flag(name: [.customShort("k"), .customLong("insecure")], help: "Do not verify the server's certificate, for this request alone.")
+  @Flag(
+    name: [.customShort("k"), .customLong("insecure")],
+    help: "Do not verify the server's certificate, for this request alone.")
   var insecure = false
 
   @Flag(help: "Ask for a compressed answer, and undo that.")
@@ -53,7 +57,9 @@ struct RequestOptions: ParsableArguments {
     help: ArgumentHelp("How many redirects to follow (10).", valueName: "n"))
   var maximumRedirects: Int = 10
 
-  @Flag(name: [.customShort("L"), .customLong("location")], help: "Follow redirects (GET and HEAD do anyway).")
+  @Flag(
+    name: [.customShort("L"), .customLong("location")],
+    help: "Follow redirects (GET and HEAD do anyway).")
   var location = false
 
   @Flag(help: "The body as it is, on a terminal too.")

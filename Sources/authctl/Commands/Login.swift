@@ -20,7 +20,8 @@ struct Login: Command {
   @OptionGroup(title: "New profile") var profile: ProfileOptions
   @OptionGroup var credentials: CredentialOptions
   @OptionGroup(title: "Token got elsewhere") var token: SecretOptions<TokenNames>
-  @OptionGroup(title: "Refresh token got elsewhere") var refreshToken: SecretOptions<RefreshTokenNames>
+  @OptionGroup(title: "Refresh token got elsewhere") var refreshToken:
+    SecretOptions<RefreshTokenNames>
 
   @Flag(name: .customLong("if-needed"), help: "Do nothing while the stored session serves.")
   var ifNeeded = false
@@ -55,10 +56,19 @@ struct Login: Command {
     }
     do throws(Failure) { return try signIn(choice, made, app) } catch {
       // A profile that never signed in and is not about to is clutter (contract section 5).
-      if let made, made.isNew, ![10, 12, 14].contains(error.kind.exitCode) {
+      if let made, made.isNew, !Self.keepsProfile(error.kind) {
         try? app.profiles.remove(made.profile.name)
       }
       throw error
+    }
+  }
+
+  private static func keepsProfile(_ kind: Failure.Kind) -> Bool {
+    switch kind {
+    case .notSignedIn, .inputNeeded, .storeLocked, .storeMissing, .storeTimeout,
+      .credentialsRefused:
+      true
+    default: false
     }
   }
 
@@ -80,9 +90,8 @@ struct Login: Command {
     }
     let keeper = try app.keeper(for: profile)
     let known = app.namedAccount(profile)
-    if ifNeeded, let account = try storedAccount(known?.name, app, keeper),
-      try serves(account, keeper)
-    {
+    let named = try storedAccount(known?.name, app, keeper)
+    if ifNeeded, let account = named, try serves(account, keeper) {
       return try report(try keeper.read(account), keeper, app, quietly: true)
     }
     // A session that cannot be kept must not be asked for: the store comes first.
@@ -92,20 +101,28 @@ struct Login: Command {
       sources: credentials.sources + [token.source, refreshToken.source], fields: credentials.field)
     let signedIn: SignedIn
     if asker.reader.isGiven(.token) || asker.reader.isGiven(.refreshToken) {
-      signedIn = SignedIn(session: try adopt(asker, keeper, known?.name))
+      signedIn = SignedIn(session: try adopt(asker, keeper, named))
     } else {
       let call = profile.recipe.login
-      let account = try asker.account(for: call, keeper.api, known: known?.name)
+      let account = try asker.account(for: call, keeper.api, known: named)
       let values = try asker.values(for: call, keeper.api, account: account)
       signedIn = try Words.nothingChanged(profile) { () throws(Failure) in
         try keeper.api.login(values, account: account)
       }
     }
     let session = signedIn.session
+    if named == nil, try keeper.read(session.account) != nil {
+      throw Failure(
+        .answerNotUnderstood,
+        "\(profile.name): the server calls this account "
+          + "\(DisplayText.oneLine(session.account, limit: 80)), which is signed in already",
+        hint: "-u NAME says that it is the same, or gives this one another name")
+    }
     let old = revokeOld ? try keeper.read(session.account) : nil
     try keeper.keep(session)
     try endOld(old, session, keeper, app)
-    if profile.account == nil, let file = profile.file, file == app.profiles.path(of: profile.name) {
+    if profile.account == nil, let file = profile.file, file == app.profiles.path(of: profile.name)
+    {
       try app.profiles.set(profile.name, "account", .string(session.account))
     }
     if let place = signedIn.guessedPlace {
@@ -133,7 +150,9 @@ struct Login: Command {
   ) throws(Failure) -> Session {
     var values = Values()
     if let token = try asker.reader.read(.token) { values[.accessToken] = SharedSecret(token) }
-    if let token = try asker.reader.read(.refreshToken) { values[.refreshToken] = SharedSecret(token) }
+    if let token = try asker.reader.read(.refreshToken) {
+      values[.refreshToken] = SharedSecret(token)
+    }
     if let key = try asker.reader.read(.appKey) { values[.appKey] = SharedSecret(key) }
     guard values[.accessToken] != nil else {
       throw Failure(.usage, "a refresh token alone makes no session", hint: "--token-stdin too")
@@ -205,7 +224,8 @@ struct NewProfile {
     if app.globals.profile == nil {
       for name in names {
         guard let profile = try? app.profiles.load(name),
-          profile.url.utf8.elementsEqual(base.utf8) || profile.url.utf8.elementsEqual((base + "/").utf8)
+          profile.url.utf8.elementsEqual(base.utf8)
+            || profile.url.utf8.elementsEqual((base + "/").utf8)
         else { continue }
         return try existing(profile, base, options)
       }

@@ -111,7 +111,8 @@ struct ProfileList: Command {
 
   private static func state(_ sessions: [StoredSession]) -> String {
     let order: [StoredSession.State] = [.valid, .refreshable, .locked, .expired]
-    return order.first { state in sessions.contains { $0.state == state } }?.rawValue ?? "signed out"
+    return order.first { state in sessions.contains { $0.state == state } }?.rawValue
+      ?? "signed out"
   }
 }
 
@@ -178,7 +179,8 @@ enum Shown {
     switch value {
     case .object(let members):
       members.isEmpty
-        ? "{}" : "{ " + members.map { "\(key($0.key)) = \(toml($0.value))" }.joined(separator: ", ") + " }"
+        ? "{}"
+        : "{ " + members.map { "\(key($0.key)) = \(toml($0.value))" }.joined(separator: ", ") + " }"
     case .array(let items): "[" + items.map(toml).joined(separator: ", ") + "]"
     default: value.serialized()
     }
@@ -247,7 +249,8 @@ struct ProfileRemove: Command {
     let store = try app.store(mayPrompt: force)
     let accounts: [String]
     do throws(Failure) {
-      accounts = try store.list(profiles: [name]).filter { $0.profile == name }.compactMap(\.account)
+      accounts = try store.list(profiles: [name]).filter { $0.profile == name }.compactMap(
+        \.account)
     } catch {
       // No store, no sessions to lose sight of; a locked one may hold some.
       if error.kind == .storeLocked, !force { throw error }
@@ -299,7 +302,8 @@ struct ProfileDefault: Command {
 /// `authctl profile presets [NAME]`
 struct ProfilePresets: Command {
   static let configuration = CommandConfiguration(
-    commandName: "presets", abstract: "The recipes that authctl knows; with a name, that one whole.",
+    commandName: "presets",
+    abstract: "The recipes that authctl knows; with a name, that one whole.",
     discussion: """
       Examples:
         authctl profile presets

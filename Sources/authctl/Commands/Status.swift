@@ -143,7 +143,8 @@ struct StoredSession {
   var left: String {
     switch state {
     case .locked, .refreshable: "-"
-    case .valid, .expired: secondsLeft.map { Moment.spoken($0) } ?? (state == .valid ? "not told" : "-")
+    case .valid, .expired:
+      secondsLeft.map { Moment.spoken($0) } ?? (state == .valid ? "not told" : "-")
     }
   }
 

@@ -20,7 +20,9 @@ struct PrintToken: Command {
     help: ArgumentHelp("Renew it unless it has this long.", valueName: "duration"))
   var minTTL: Duration?
 
-  @Flag(name: .customLong("allow-password"), help: "Print a stored password, where that is the credential.")
+  @Flag(
+    name: .customLong("allow-password"),
+    help: "Print a stored password, where that is the credential.")
   var allowPassword = false
 
   @OptionGroup var output: JSONOutput
@@ -45,7 +47,8 @@ struct PrintToken: Command {
           ("expires_at", Words.time(session.expiresAt)),
           (
             "header",
-            carrier.map { .object([("name", .string($0.name)), ("value", .string($0.value))]) } ?? nil
+            carrier.map { .object([("name", .string($0.name)), ("value", .string($0.value))]) }
+              ?? nil
           ),
         ]).serialized())
     } else if header || choice.profile.recipe.session.keepPassword {
