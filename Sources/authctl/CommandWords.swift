@@ -20,6 +20,9 @@ enum CommandWords {
     while index < words.count {
       let word = words[index]
       if withValue.contains(word) {
+        guard index + 1 < words.count else {
+          throw Failure(.usage, "\(word) wants a value", hint: "authctl help")
+        }
         leading += words[index..<min(index + 2, words.count)]
         index += 2
       } else if flags.contains(word) || isJoined(word) {
@@ -46,12 +49,22 @@ enum CommandWords {
     return path + leading + words[(index + path.count)...]
   }
 
+  /// The words of the command that `help`, `-h` or `--help` asks about; nil without them.
+  static func helpWanted(_ words: [String]) -> [String]? {
+    let before = words.prefix { $0 != "--" }
+    if before.first == "help" { return Array(before.dropFirst()) }
+    guard before.contains("-h") || before.contains("--help") else { return nil }
+    return Array(before.prefix { $0.utf8.first != UInt8(ascii: "-") }.prefix(2))
+  }
+
   /// The command that `help WORD…` asks about; the root for `help` alone.
   ///
   /// - Throws: `usage` for a word that names no command.
   static func helped(_ words: [String]) throws(Failure) -> any ParsableCommand.Type {
     var command: any ParsableCommand.Type = Authctl.self
     for word in words where word.utf8.first != UInt8(ascii: "-") {
+      // Words behind a command that has no subcommands are its arguments.
+      if subcommands(of: command).isEmpty { break }
       guard let next = subcommands(of: command).first(where: { commandName($0) == word }) else {
         try check(word, among: names(of: command), of: "command")
         break

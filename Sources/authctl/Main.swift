@@ -33,9 +33,8 @@ enum Main {
     _ arguments: [String], _ environment: [String: String]
   ) throws(Failure) -> Int32 {
     let ordered = try CommandWords.ordered(arguments)
-    if ordered.first == "help" || ordered == ["--help"] {
-      let command = try CommandWords.helped(Array(ordered.dropFirst()))
-      return write(Authctl.helpMessage(for: command) + "\n")
+    if let about = CommandWords.helpWanted(ordered) {
+      return write(Authctl.helpMessage(for: try CommandWords.helped(about)) + "\n")
     }
     let parsed: any ParsableCommand
     do {

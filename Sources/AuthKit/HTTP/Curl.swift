@@ -280,7 +280,8 @@ public final class CurlClient {
   /// https://curl.se/libcurl/c/libcurl-errors.html
   private func failure(_ code: CURLcode, _ url: WebURL, _ receiver: Receiver) -> Failure {
     let origin = url.origin.description
-    let words = curl.curl_easy_strerror(code).map { String(cString: $0) } ?? "error \(code.rawValue)"
+    let words =
+      curl.curl_easy_strerror(code).map { String(cString: $0) } ?? "error \(code.rawValue)"
     var failure: Failure
     switch code {
     case CURLE_OPERATION_TIMEDOUT:

@@ -166,8 +166,12 @@ public final class HTTPClient {
   ]
 
   static func looksLikeSignIn(_ path: String) -> Bool {
-    let last = path.utf8.split(separator: UInt8(ascii: "/")).last.map { String($0) ?? "" } ?? ""
-    return signInNames.contains(last.asciiLowercased)
+    let segments = path.asciiLowercased.utf8.split(separator: UInt8(ascii: "/")).suffix(2)
+    let beginnings = ["login", "log-in", "log_in", "signin", "sign-in", "sign_in"]
+    return segments.contains { segment in
+      signInNames.contains(String(decoding: segment, as: UTF8.self))
+        || beginnings.contains { segment.starts(with: $0.utf8) }
+    }
   }
 
   private func attach(_ credential: Credential, to request: inout WireRequest) {

@@ -39,7 +39,9 @@ extension API {
     guard let call = profile.recipe.register else {
       throw Failure(
         .usage, "\(profile.name): the recipe has no registration",
-        hint: "if the API has one, register.path in the profile names it")
+        hint: DisplayText.shellCommand([
+          "authctl", "profile", "set", profile.name, "register.path=/PATH",
+        ]).map { "if the API has one: " + $0 })
     }
     let answer = try send(call, values: values)
     try refuse(answer, of: call, what: "this registration", alsoRefused: [409])
