@@ -8,7 +8,7 @@ enum CommandWords {
     "-p", "--profile", "-u", "--username", "--store", "--errors", "--store-timeout",
     "--lock-timeout",
   ]
-  private static let flags = ["-v", "-vv", "--verbose", "-q", "--quiet", "--no-input"]
+  private static let flags = ["--verbose", "--quiet", "--no-input"]
 
   /// The words with the global options that stood before the command put behind it, where the
   /// parser of the command looks for them.
@@ -25,7 +25,7 @@ enum CommandWords {
         }
         leading += words[index..<min(index + 2, words.count)]
         index += 2
-      } else if flags.contains(word) || isJoined(word) {
+      } else if flags.contains(word) || isCluster(word) || isJoined(word) {
         leading.append(word)
         index += 1
       } else {
@@ -72,6 +72,12 @@ enum CommandWords {
       command = next
     }
     return command
+  }
+
+  /// `-v`, `-q`, `-vvq`.
+  private static func isCluster(_ word: String) -> Bool {
+    word.utf8.count > 1 && word.utf8.first == UInt8(ascii: "-")
+      && word.utf8.dropFirst().allSatisfy { $0 == UInt8(ascii: "v") || $0 == UInt8(ascii: "q") }
   }
 
   private static func isJoined(_ word: String) -> Bool {

@@ -191,7 +191,7 @@ struct ProfileOptions: ParsableArguments {
     guard let value = try? JSONValue.parse(text), case .object = value else {
       throw Failure(
         .usage, "--body is not a JSON object",
-        hint: #"--body '{"user":"{username}","pass":"{password}"}', or --form with name=value&…"#)
+        hint: #"--body '{"user":"{username}","pass":"{password}"}', or --form with a=b&c=d"#)
     }
     return value
   }

@@ -11,7 +11,7 @@ struct Login: Command {
       Examples:
         authctl login https://shop.example/api/login -u ada@shop.example
         pass show shop | authctl login -p shop --password-stdin
-        authctl login -p shop --if-needed --min-ttl 10m --password-command 'pass show shop'
+        authctl login -p shop --if-needed --password-command 'pass show shop'
       """)
 
   @Argument(help: ArgumentHelp("The API's base, or the address that signs in.", valueName: "url"))
@@ -50,7 +50,7 @@ struct Login: Command {
       guard profile.isEmpty else {
         throw Failure(
           .usage, "options that make a profile need the API's address",
-          hint: "authctl login URL …, or authctl profile set NAME KEY=VALUE")
+          hint: "authctl login URL [OPTIONS], or authctl profile set NAME KEY=VALUE")
       }
       choice = try app.choose()
     }

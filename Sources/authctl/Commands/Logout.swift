@@ -5,6 +5,7 @@ internal import AuthKit
 struct Logout: Command {
   static let configuration = CommandConfiguration(
     commandName: "logout", abstract: "End the session at the server and forget it.",
+    usage: "authctl logout [<options>]",
     discussion: """
       Forgetting does not depend on the server: with the server down it is a warning.
 

@@ -51,6 +51,7 @@ struct ProfileAdd: Command {
 struct ProfileList: Command {
   static let configuration = CommandConfiguration(
     commandName: "list", abstract: "The profiles, and the sessions they have.",
+    usage: "authctl profile list [<options>]",
     discussion: """
       Examples:
         authctl profile list
@@ -120,6 +121,7 @@ struct ProfileList: Command {
 struct ProfileShow: Command {
   static let configuration = CommandConfiguration(
     commandName: "show", abstract: "The profile in force, and where each value comes from.",
+    usage: "authctl profile show [<options>] [<name>]",
     discussion: """
       Examples:
         authctl profile show
@@ -196,6 +198,7 @@ enum Shown {
 struct ProfileSet: Command {
   static let configuration = CommandConfiguration(
     commandName: "set", abstract: "Change keys of a profile; comments stay.",
+    usage: "authctl profile set [<options>] <name> [<key=value> ...]",
     discussion: """
       Examples:
         authctl profile set shop account=bob@shop.example
@@ -234,6 +237,7 @@ struct ProfileSet: Command {
 struct ProfileRemove: Command {
   static let configuration = CommandConfiguration(
     commandName: "remove", abstract: "Take a profile away; its sessions must be ended first.",
+    usage: "authctl profile remove [<options>] <name>",
     discussion: """
       Examples:
         authctl logout -p school --all && authctl profile remove school
@@ -272,6 +276,7 @@ struct ProfileRemove: Command {
 struct ProfileDefault: Command {
   static let configuration = CommandConfiguration(
     commandName: "default", abstract: "Print or set the profile that is used when none is named.",
+    usage: "authctl profile default [<options>] [<name>]",
     discussion: """
       Examples:
         authctl profile default
@@ -304,6 +309,7 @@ struct ProfilePresets: Command {
   static let configuration = CommandConfiguration(
     commandName: "presets",
     abstract: "The recipes that authctl knows; with a name, that one whole.",
+    usage: "authctl profile presets [<options>] [<name>]",
     discussion: """
       Examples:
         authctl profile presets

@@ -5,6 +5,7 @@ internal import AuthKit
 struct Status: Command {
   static let configuration = CommandConfiguration(
     commandName: "status", abstract: "Every stored session and how long it has; no network.",
+    usage: "authctl status [<options>]",
     discussion: """
       Examples:
         authctl status

@@ -12,8 +12,10 @@ struct StoreGroup: ParsableCommand {
 struct StoreUnlock: Command {
   static let configuration = CommandConfiguration(
     commandName: "unlock", abstract: "Unlock the keyring, by its own dialog.",
+    usage: "authctl store unlock [<options>]",
     discussion: """
-      Example:
+      Examples:
+        authctl store unlock
         authctl store unlock && authctl get /me
       """)
 

@@ -5,6 +5,7 @@ internal import AuthKit
 struct PrintToken: Command {
   static let configuration = CommandConfiguration(
     commandName: "token", abstract: "Print a valid access token, renewed first if it must be.",
+    usage: "authctl token [<options>]",
     discussion: """
       Examples:
         curl -H @<(authctl token -p shop --header) https://api.shop.example/orders
@@ -12,7 +13,7 @@ struct PrintToken: Command {
         authctl token --json
       """)
 
-  @Flag(help: "The whole header: 'Authorization: Bearer …'.")
+  @Flag(help: "The whole header: 'Authorization: Bearer T'.")
   var header = false
 
   @Option(
@@ -22,7 +23,7 @@ struct PrintToken: Command {
 
   @Flag(
     name: .customLong("allow-password"),
-    help: "Print a stored password, where that is the credential.")
+    help: "Print a stored password too.")
   var allowPassword = false
 
   @OptionGroup var output: JSONOutput
@@ -68,6 +69,7 @@ struct PrintToken: Command {
 struct Refresh: Command {
   static let configuration = CommandConfiguration(
     commandName: "refresh", abstract: "Renew the session now.",
+    usage: "authctl refresh [<options>]",
     discussion: """
       Examples:
         authctl refresh

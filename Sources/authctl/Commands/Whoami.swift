@@ -5,6 +5,7 @@ internal import AuthKit
 struct Whoami: Command {
   static let configuration = CommandConfiguration(
     commandName: "whoami", abstract: "Who the session is: asks the server.",
+    usage: "authctl whoami [<options>]",
     discussion: """
       Examples:
         authctl whoami
