@@ -10,68 +10,72 @@ enum CommandWords {
   ]
   private static let flags = ["--verbose", "--quiet", "--no-input"]
 
-  /// The words with the global options that stood before the command put behind it, where the
-  /// parser of the command looks for them.
+  /// What the words ask for.
+  enum Wish {
+    case version
+    case help(any ParsableCommand.Type)
+    /// A command and the words behind its name, global options that stood before it among them.
+    case run(any ParsableCommand.Type, [String], name: String)
+  }
+
+  /// Finds the command by its name, so that the parser has one command to look at and not all.
   ///
   /// - Throws: `usage` for an unknown command, naming the nearest.
-  static func ordered(_ words: [String]) throws(Failure) -> [String] {
-    var leading: [String] = []
+  static func wish(_ words: [String]) throws(Failure) -> Wish {
+    let leading = try globalOptions(before: words)
+    let rest = words[leading.count...]
+    guard let name = rest.first else { return .help(Authctl.self) }
+    switch name {
+    case "-V", "--version": return .version
+    case "-h", "--help": return .help(Authctl.self)
+    case "help":
+      let path = rest.dropFirst().prefix { $0.utf8.first != UInt8(ascii: "-") }
+      return .help(try find(path).command)
+    default: break
+    }
+    let (command, depth) = try find(rest.prefix { $0.utf8.first != UInt8(ascii: "-") })
+    let behind = Array(leading) + rest.dropFirst(depth)
+    let isHelp = behind.prefix { $0 != "--" }.contains { $0 == "-h" || $0 == "--help" }
+    if isHelp || !subcommands(of: command).isEmpty { return .help(command) }
+    return .run(command, behind, name: rest.prefix(depth).joined(separator: " "))
+  }
+
+  private static func globalOptions(before words: [String]) throws(Failure) -> ArraySlice<String> {
     var index = 0
     while index < words.count {
-      let word = words[index]
-      if withValue.contains(word) {
+      if withValue.contains(words[index]) {
         guard index + 1 < words.count else {
-          throw Failure(.usage, "\(word) wants a value", hint: "authctl help")
+          throw Failure(.usage, "\(words[index]) wants a value", hint: "authctl help")
         }
-        leading += words[index..<min(index + 2, words.count)]
         index += 2
-      } else if flags.contains(word) || isCluster(word) || isJoined(word) {
-        leading.append(word)
+      } else if flags.contains(words[index]) || isCluster(words[index]) || isJoined(words[index]) {
         index += 1
       } else {
         break
       }
     }
-    guard index < words.count else { return ["help"] }
-    let name = words[index]
-    if name == "-V" || name == "--version" { return ["--version"] }
-    if name == "-h" || name == "--help" { return ["--help"] }
-    if name == "help" { return Array(words[index...]) }
-    var path = [name]
-    try check(name, among: names(of: Authctl.self), of: "command")
-    if let group = subcommands(of: Authctl.self).first(where: { commandName($0) == name }),
-      !subcommands(of: group).isEmpty, index + 1 < words.count,
-      words[index + 1].utf8.first != UInt8(ascii: "-")
-    {
-      path.append(words[index + 1])
-      try check(words[index + 1], among: names(of: group), of: "\(name) command")
-    }
-    return path + leading + words[(index + path.count)...]
+    return words[..<index]
   }
 
-  /// The words of the command that `help`, `-h` or `--help` asks about; nil without them.
-  static func helpWanted(_ words: [String]) -> [String]? {
-    let before = words.prefix { $0 != "--" }
-    if before.first == "help" { return Array(before.dropFirst()) }
-    guard before.contains("-h") || before.contains("--help") else { return nil }
-    return Array(before.prefix { $0.utf8.first != UInt8(ascii: "-") }.prefix(2))
-  }
-
-  /// The command that `help WORD…` asks about; the root for `help` alone.
-  ///
-  /// - Throws: `usage` for a word that names no command.
-  static func helped(_ words: [String]) throws(Failure) -> any ParsableCommand.Type {
+  /// The command that `path` names, and how many of its words do; the rest are arguments.
+  private static func find(
+    _ path: some Collection<String>
+  ) throws(Failure) -> (command: any ParsableCommand.Type, depth: Int) {
     var command: any ParsableCommand.Type = Authctl.self
-    for word in words where word.utf8.first != UInt8(ascii: "-") {
-      // Words behind a command that has no subcommands are its arguments.
-      if subcommands(of: command).isEmpty { break }
-      guard let next = subcommands(of: command).first(where: { commandName($0) == word }) else {
-        try check(word, among: names(of: command), of: "command")
-        break
+    var depth = 0
+    for word in path {
+      let known = subcommands(of: command)
+      if known.isEmpty { break }
+      guard let next = known.first(where: { commandName($0) == word }) else {
+        let near = nearest(word, in: known.map(commandName) + ["help"])
+        throw Failure(
+          .usage, "unknown command \(DisplayText.oneLine(word, limit: 40))",
+          hint: near.map { "did you mean \($0)?" } ?? "authctl help lists all commands")
       }
       command = next
+      depth += 1
     }
-    return command
+    return (command, depth)
   }
 
   /// `-v`, `-q`, `-vvq`.
@@ -89,16 +93,6 @@ enum CommandWords {
     return false
   }
 
-  private static func check(
-    _ name: String, among names: [String], of what: String
-  ) throws(Failure) {
-    if names.contains(name) { return }
-    let near = nearest(name, in: names)
-    throw Failure(
-      .usage, "unknown \(what) \(DisplayText.oneLine(name, limit: 40))",
-      hint: near.map { "did you mean \($0)?" } ?? "authctl help lists all commands")
-  }
-
   private static func subcommands(
     of command: any ParsableCommand.Type
   ) -> [any ParsableCommand.Type] {
@@ -106,26 +100,20 @@ enum CommandWords {
       + command.configuration.groupedSubcommands.flatMap(\.subcommands)
   }
 
-  private static func names(of command: any ParsableCommand.Type) -> [String] {
-    subcommands(of: command).map(commandName) + ["help"]
-  }
-
   private static func commandName(_ command: any ParsableCommand.Type) -> String {
     command.configuration.commandName ?? String(describing: command).lowercased()
   }
 
   /// The parser's message as a failure: its question becomes the hint.
-  static func usage(_ message: String, of words: [String]) -> Failure {
+  static func usage(_ message: String, of command: String) -> Failure {
     let parts = DisplayText.oneLine(message, limit: 200).separated(by: " Did you mean ")
     var text = parts.0
     let hint = parts.1.map { "did you mean " + $0 }
     while let last = text.utf8.last, last == UInt8(ascii: ".") { text.removeLast() }
     let first = String(text.prefix(1)).lowercased()
-    let command = words.prefix { $0.utf8.first != UInt8(ascii: "-") }.prefix(2)
-    let known = command.filter { $0.utf8.allSatisfy { (0x61...0x7A).contains($0) || $0 == 0x2D } }
     return Failure(
       .usage, first + text.dropFirst(),
-      hint: hint ?? "authctl help \(known.joined(separator: " "))".trimmingSpaces)
+      hint: hint ?? "authctl help \(command)")
   }
 }
 

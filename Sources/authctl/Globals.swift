@@ -166,7 +166,10 @@ struct ProfileOptions: ParsableArguments {
   /// - Throws: `usage` for a body that is not what it says, or a value of the wrong type.
   func settings() throws(Failure) -> [(key: String, value: JSONValue)] {
     var settings: [(key: String, value: JSONValue)] = []
-    if let preset { settings.append(("preset", .string(preset))) }
+    // Without a preset the usual ones: name and password as JSON, or as a form.
+    let usual = form ? "form" : "json"
+    let isSet = set.contains { $0.utf8.starts(with: "preset=".utf8) }
+    if !isSet { settings.append(("preset", .string(preset ?? usual))) }
     if form { settings.append(("login.encoding", "form")) }
     if let body { settings.append(("login.body", form ? try formBody(body) : try jsonBody(body))) }
     if !tokenAt.isEmpty {

@@ -32,22 +32,19 @@ enum Main {
   private static func run(
     _ arguments: [String], _ environment: [String: String]
   ) throws(Failure) -> Int32 {
-    let ordered = try CommandWords.ordered(arguments)
-    if let about = CommandWords.helpWanted(ordered) {
-      return write(Authctl.helpMessage(for: try CommandWords.helped(about)) + "\n")
-    }
+    let type: any ParsableCommand.Type
     let parsed: any ParsableCommand
-    do {
-      parsed = try Authctl.parseAsRoot(ordered)
-    } catch {
-      guard Authctl.exitCode(for: error) != .success else {
-        return write(Authctl.fullMessage(for: error) + "\n")
+    switch try CommandWords.wish(arguments) {
+    case .version: return write("authctl \(version)\n")
+    case .help(let command): return write(Authctl.helpMessage(for: command) + "\n")
+    case .run(let command, let words, let name):
+      type = command
+      do { parsed = try type.parseAsRoot(words) } catch {
+        throw CommandWords.usage(type.message(for: error), of: name)
       }
-      throw CommandWords.usage(Authctl.message(for: error), of: ordered)
     }
     guard let command = parsed as? any Command else {
-      // A group alone: what it can do is the answer.
-      return write(Authctl.helpMessage(for: type(of: parsed)) + "\n")
+      return write(Authctl.helpMessage(for: type) + "\n")
     }
     let app = try App(
       globals: command.globals, json: command.wantsJSON, environment: environment)

@@ -105,7 +105,7 @@ extension SessionKeeper {
           return
         }
         if recipe.session.renewOnEveryResponse {
-          let answer = Answer(head: head, body: [], url: hops.url, recipe: recipe.session)
+          let answer = Answer(head: head, body: [], url: hops.url, of: profile)
           rotated = try api.tokens(in: answer, cookiesFrom: CookieJar())?.values
         }
       }
@@ -116,7 +116,7 @@ extension SessionKeeper {
     }
     try keepChanges(of: &session, credential?.cookies, rotated)
     return rejection.map {
-      Answer(head: $0.head, body: body, url: $0.url, recipe: recipe.session)
+      Answer(head: $0.head, body: body, url: $0.url, of: profile)
     }
   }
 
@@ -184,7 +184,7 @@ extension SessionKeeper {
       }
       body.append(contentsOf: bytes)
     }
-    let answer = Answer(head: head, body: body, url: request.url, recipe: profile.recipe.session)
+    let answer = Answer(head: head, body: body, url: request.url, of: profile)
     try api.refuse(answer, of: call, what: "to tell who this is")
     guard let user = answer.json else {
       throw api.notUnderstood(answer, call, "no JSON in the answer to \(api.named(call))")

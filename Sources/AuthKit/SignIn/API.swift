@@ -74,8 +74,15 @@ public final class API {
         hint: "name it in network.sign_in_origins of the profile")
     }
     if let permitted, !permitted.contains(origin) { throw notPinned(origin) }
-    let (head, body) = try http.call(request)
-    return Answer(head: head, body: body, url: request.url, recipe: profile.recipe.session)
+    let (head, body): (ResponseHead, [UInt8])
+    do throws(Failure) { (head, body) = try http.call(request) } catch {
+      var failure = error
+      if failure.kind == .answerNotUnderstood {
+        failure.message = "\(profile.name): \(failure.message)"
+      }
+      throw failure
+    }
+    return Answer(head: head, body: body, url: request.url, of: profile)
   }
 
   /// Nothing goes to an origin that was not fixed at sign-in (rule A2).

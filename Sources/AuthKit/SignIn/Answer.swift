@@ -7,17 +7,20 @@ struct Answer {
   /// Where it came from.
   let url: WebURL
   let recipe: SessionRecipe
+  /// The profile's name, for messages.
+  let profile: String
   /// The body as JSON; nil when it is none.
   let json: JSONValue?
 
   /// The largest single value that is kept, 64 KiB (rule B6).
   static let largestValue = 65_536
 
-  init(head: ResponseHead, body: [UInt8], url: WebURL, recipe: SessionRecipe) {
+  init(head: ResponseHead, body: [UInt8], url: WebURL, of profile: Profile) {
     self.head = head
     self.body = body
     self.url = url
-    self.recipe = recipe
+    recipe = profile.recipe.session
+    self.profile = profile.name
     json = try? JSONValue.parse(body)
   }
 
@@ -40,14 +43,16 @@ struct Answer {
         return found.text?.isEmpty == true ? nil : found
       } catch {
         throw Failure(
-          .answerNotUnderstood, "the answer is ambiguous: a key on the way to \(pointer) is doubled"
+          .answerNotUnderstood,
+          "\(profile): the answer is ambiguous: a key on the way to \(pointer) is doubled"
         )
       }
     case .header(let name):
       let values = head.all(name).filter { !$0.isEmpty }
       guard let first = values.first else { return nil }
       guard values.allSatisfy({ $0.utf8.elementsEqual(first.utf8) }) else {
-        throw Failure(.answerNotUnderstood, "the answer is ambiguous: it has two headers \(name)")
+        throw Failure(
+          .answerNotUnderstood, "\(profile): the answer is ambiguous: it has two headers \(name)")
       }
       return .string(first)
     case .cookie(let name):
@@ -72,7 +77,7 @@ struct Answer {
   func keptText(at places: [Place]) throws(Failure) -> String? {
     guard let found = try value(at: places)?.scalarText else { return nil }
     guard found.utf8.count <= Self.largestValue else {
-      throw Failure(.answerNotUnderstood, "the answer holds a value longer than 64 KiB")
+      throw Failure(.answerNotUnderstood, "\(profile): the answer holds a value longer than 64 KiB")
     }
     return found
   }
@@ -180,7 +185,9 @@ struct Answer {
       }
       return []
     }
-    guard let text = String(validating: body, as: UTF8.self), text.utf8.count <= 4096,
+    // Text that came with success is no complaint: it may be the very token.
+    guard head.status >= 300, let text = String(validating: body, as: UTF8.self),
+      text.utf8.count <= 4096,
       head.mediaType.map({ $0 == "text/plain" || $0 == "*/*" }) ?? true
     else { return [] }
     return [text]

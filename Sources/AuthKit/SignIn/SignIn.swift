@@ -54,9 +54,8 @@ extension API {
     var tokens = Tokens()
     tokens.values = values.filtered { $0 == .accessToken || $0 == .refreshToken }
     let now = clock()
-    let places = profile.recipe.session
     if let token = values[.accessToken]?.text {
-      let empty = Answer(head: ResponseHead(), body: [], url: base, recipe: places)
+      let empty = Answer(head: ResponseHead(), body: [], url: base, of: profile)
       tokens.expiresAt = try empty.expiry(token: token, now: now)
       tokens.lifetime = tokens.expiresAt.map { max(0, $0.seconds - now.seconds) }
     }

@@ -105,6 +105,7 @@ struct Login: Command {
     } else {
       let call = profile.recipe.login
       let account = try asker.account(for: call, keeper.api, known: named)
+      app.context.account = account
       let values = try asker.values(for: call, keeper.api, account: account)
       signedIn = try Words.nothingChanged(profile) { () throws(Failure) in
         try keeper.api.login(values, account: account)

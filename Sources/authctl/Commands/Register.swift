@@ -28,6 +28,7 @@ struct Register: Command {
     let call = profile.recipe.register
     let known = app.globals.username ?? app.environment["AUTHCTL_USERNAME"] ?? profile.account
     let account = try asker.account(for: call, keeper.api, known: known)
+    app.context.account = account
     let values = try asker.values(for: call, keeper.api, account: account)
     let name = account.map { DisplayText.oneLine($0) } ?? "the account"
     let signedIn = try Words.nothingChanged(profile) { () throws(Failure) in
