@@ -54,12 +54,17 @@ demo: swift
 	swift build --product DemoAPI </dev/null
 	@Tests/demo.sh "$$(swift build --show-bin-path)"
 
-# The lines of tests that began and passed are left out; failures and the closing lines stay.
+# Shown are the closing line and, when a test fails, what failed; the rest is in the log.
 test: swift
 	@Tests/packages.sh $(TEST_PACKAGES)
 	swift build --build-tests </dev/null
-	swift test --skip-build --parallel </dev/null 2>&1 | \
-	  { grep --line-buffered -vP '^. (Test (?!run)|Suite ).* (started|passed)\b' || :; }
+	swift test --skip-build --parallel </dev/null >.build/test.log 2>&1 || { \
+	  status=$$?; \
+	  grep -aE -A 12 '^✘|[Ff]atal error|error:|unexpected signal' .build/test.log | head -n 1000; \
+	  tail -n 1 .build/test.log; \
+	  echo "Failed; all of it is in .build/test.log" >&2; \
+	  exit $$status; }
+	@tail -n 1 .build/test.log
 
 lint: swift
 	swift format lint --strict --recursive --parallel Package.swift Plugins Sources Tests

@@ -18,7 +18,11 @@ public enum FileLock {
     let folder = try usable(folder)
     let path = folder + "/" + fileName(profile: profile, account: account)
     let descriptor = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)
-    guard descriptor >= 0 else { throw unusable(path, errno) }
+    guard descriptor >= 0 else {
+      throw Failure(
+        .storeMissing,
+        "cannot use the lock \(path): \(String(cString: strerror(errno)).asciiLowercased)")
+    }
     defer { close(descriptor) }
     try acquire(descriptor, path: path, whose: profile, timeout: timeout)
     return try work()

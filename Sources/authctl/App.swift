@@ -30,7 +30,10 @@ final class App {
       quiet: globals.quiet, verbosity: globals.verbose,
       errorsAsJSON: Self.wantsJSONErrors(globals, json, environment), redactor: redactor,
       environment: environment)
-    for (name, value) in environment where Self.isSecretVariable(name) { redactor.learn(value) }
+    for (name, value) in environment where Self.isSecretVariable(name) {
+      redactor.learn(value)
+      if name == "AUTHCTL_APP_KEY" { redactor.learn(appKey: value) }
+    }
     profiles = ProfileStore(
       configDirectory: try Self.folder(
         environment, own: "AUTHCTL_CONFIG_DIR", xdg: "XDG_CONFIG_HOME", inHome: ".config"),
@@ -142,5 +145,14 @@ final class App {
   /// `Password for ada at https://…`: a reader of all sources that a command has.
   func secrets(_ sources: [SecretSource]) throws(Failure) -> SecretReader {
     try SecretReader(sources: sources, environment: environment, redactor: redactor)
+  }
+}
+
+extension Redactor {
+  /// `NAME:VALUE`: the value is a secret without its name too.
+  func learn(appKey: String) {
+    if let mark = appKey.utf8.firstIndex(of: UInt8(ascii: ":")) {
+      learn(String(decoding: appKey.utf8[appKey.utf8.index(after: mark)...], as: UTF8.self))
+    }
   }
 }

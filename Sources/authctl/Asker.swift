@@ -52,9 +52,13 @@ struct Asker {
     }
     // In the order in which several -stdin options read their lines.
     if names.contains(.password) { values[.password] = try password(account, api.origin(of: call)) }
-    if let code = try reader.read(.otp) { values[.otp] = SharedSecret(code) }
+    if names.contains(.otp) { values[.otp] = try otp(api.origin(of: call)) }
     if let secret = try reader.read(.clientSecret) { values[.clientSecret] = SharedSecret(secret) }
-    if let key = try reader.read(.appKey) { values[.appKey] = SharedSecret(key) }
+    if let key = try reader.read(.appKey) {
+      let shared = SharedSecret(key)
+      app.redactor.learn(appKey: shared.text)
+      values[.appKey] = shared
+    }
     if names.contains(.appKey), values[.appKey] == nil {
       throw Failure(
         .inputNeeded, "\(profile.name): the API wants the application's key",
@@ -62,6 +66,17 @@ struct Asker {
           "--app-key-stdin, --app-key-file F, --app-key-command C or AUTHCTL_APP_KEY: NAME:VALUE")
     }
     return values
+  }
+
+  /// A code that the recipe names is asked for; without one the field is left out.
+  private func otp(_ origin: Origin) throws(Failure) -> SharedSecret? {
+    let code = try reader.read(.otp) { () throws(Failure) in
+      let terminal = try app.terminal(
+        for: "a one-time code", hint: "--otp-stdin, --otp-file F, --otp-command C or AUTHCTL_OTP")
+      return try terminal.prompt("One-time code at \(origin)", for: "one-time code")
+    }
+    guard let code else { return nil }
+    return SharedSecret(code)
   }
 
   private func password(_ account: String?, _ origin: Origin) throws(Failure) -> SharedSecret {

@@ -39,7 +39,9 @@ final class BodySink {
     } else {
       target = .pipe
     }
-    if let shownHead, path == nil {
+    if let shownHead, case .file(let file) = target {
+      try Secret(shownHead).withBytes { (bytes) throws(Failure) in try file.write(bytes) }
+    } else if let shownHead, path == nil {
       let text = console.isOutTerminal && !isRaw ? Self.caret(shownHead) : Array(shownHead.utf8)
       try put(text)
     }
@@ -103,7 +105,9 @@ final class BodySink {
     guard !bytes.isEmpty else { return }
     let text = bytes.withUnsafeBytes { DisplayText.repaired($0) }
     for line in text.utf8.split(separator: UInt8(ascii: "\n")).prefix(40) {
-      console.remark("  server: " + DisplayText.oneLine(String(decoding: line, as: UTF8.self)))
+      console.remark(
+        "  server: "
+          + DisplayText.oneLine(String(decoding: line, as: UTF8.self), limit: Self.excerptSize))
     }
   }
 

@@ -61,7 +61,8 @@ enum Main {
   private static func fail(_ failure: Failure, environment: [String: String]) -> Int32 {
     let asJSON =
       App.wantsJSONErrors(nil, false, environment)
-      || CommandLine.arguments.contains("--errors=json") || hasPair("--errors", "json")
+      || CommandLine.arguments.contains { $0 == "--errors=json" || $0 == "--json" }
+      || hasPair("--errors", "json")
     Console(
       quiet: false, verbosity: 0, errorsAsJSON: asJSON, redactor: Redactor(),
       environment: environment

@@ -73,10 +73,10 @@ private func failure(_ body: () throws -> Void) -> Failure? {
     let folder = try Folder()
     #expect(failure { try folder.store.create("shop", text: "url = 1") }?.kind == .usage)
     try folder.store.create("shop", text: url)
-    let wrong = failure { try folder.store.set("shop", "session.expired", .array([.number(200)])) }
+    let wrong = failure { try folder.store.change("shop", set: [("session.expired", .array([.number(200)]))]) }
     #expect(wrong?.kind == .usage)
     #expect(try folder.store.text(of: "shop") == url)
-    #expect(failure { try folder.store.unset("shop", "url") }?.kind == .usage)
+    #expect(failure { try folder.store.change("shop", set: [], unset: ["url"]) }?.kind == .usage)
   }
 
   @Test(
@@ -138,10 +138,10 @@ private func failure(_ body: () throws -> Void) -> Failure? {
     let new = try ProfileStore.value(of: key, from: value)
     guard let result else {
       // A control character: the reader refuses it, and the file stays.
-      #expect(failure { try store.set("shop", key, new) }?.kind == .usage)
+      #expect(failure { try store.change("shop", set: [(key, new)]) }?.kind == .usage)
       return
     }
-    try store.set("shop", key, new)
+    try store.change("shop", set: [(key, new)])
     #expect(try store.text(of: "shop") == result)
   }
 
@@ -173,9 +173,9 @@ private func failure(_ body: () throws -> Void) -> Failure? {
       #expect(text.contains("{\n"))
       return
     }
-    #expect(try folder.store.unset("shop", key))
+    #expect(try folder.store.change("shop", set: [], unset: [key]).isEmpty)
     #expect(try folder.store.text(of: "shop") == result)
-    #expect(try !folder.store.unset("shop", key))
+    #expect(try folder.store.change("shop", set: [], unset: [key]) == [key])
   }
 
   @Test func setKeepsModeAndLink() throws {
@@ -186,7 +186,7 @@ private func failure(_ body: () throws -> Void) -> Failure? {
     try #require(rename(store.path(of: "shop"), real) == 0)
     try #require(chmod(real, 0o640) == 0)
     try #require(symlink(real, store.path(of: "shop")) == 0)
-    try store.set("shop", "account", "ada")
+    try store.change("shop", set: [("account", "ada")])
     #expect(folder.mode("dotfile.toml") == 0o640)
     var status = stat()
     #expect(lstat(store.path(of: "shop"), &status) == 0 && status.st_mode & S_IFMT == S_IFLNK)

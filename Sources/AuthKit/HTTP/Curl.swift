@@ -266,7 +266,8 @@ public final class CurlClient {
   }
 
   private func milliseconds(_ seconds: Double) -> Int {
-    Int(exactly: (min(max(seconds, 0), 1e9) * 1000).rounded()) ?? 0
+    // Rounded up: 0 would mean "no limit".
+    Int(exactly: (min(max(seconds, 0), 1e9) * 1000).rounded(.up)) ?? 0
   }
 
   private static func wipe(_ list: UnsafeMutablePointer<curl_slist>?) {

@@ -40,6 +40,7 @@ public final class HTTPClient {
   private let options: HTTPOptions
   private let environment: [String: String]
   private let clock: () -> Moment
+  private let began: Moment
   /// Header names of the recipe whose values are never shown, in lower case.
   private let secretHeaders: Set<String>
   /// Gets the lines of `-v`; none without it.
@@ -59,6 +60,7 @@ public final class HTTPClient {
     self.options = options
     self.environment = environment
     self.clock = clock
+    began = clock()
     self.warn = warn
     self.log = log
     self.trace = trace
@@ -71,7 +73,8 @@ public final class HTTPClient {
   /// Sends a request of the recipe and takes its whole answer; redirects are not followed (A6).
   func call(_ request: WireRequest) throws(Failure) -> (ResponseHead, [UInt8]) {
     var settings = try settings(carryingSecretsTo: request.url.origin)
-    settings.totalTimeout = min(Self.signInTime, options.totalTimeout ?? Self.signInTime)
+    // Never the limit of -m: a renewal that is cut short has used up its refresh token.
+    settings.totalTimeout = Self.signInTime
     settings.largestBody = Self.signInBody
     settings.compressed = true
     var (head, body) = (ResponseHead(), [UInt8]())
@@ -93,20 +96,27 @@ public final class HTTPClient {
     public var url: WebURL
     /// The redirect to what looks like a page for signing in, where one was followed.
     public var signInPage: String?
+    /// The credential's cookies, with what the answers so far have set; none where none are kept.
+    public var cookies: CookieJar?
   }
 
   /// Sends `request`, following redirects hop by hop, and passes the final answer on.
   ///
+  /// - Parameter timeLimit: seconds for all hops together, beside what `-m` leaves.
+  ///
   /// Once a hop has left the credential's origins nothing is attached again, even back home (A6).
   public func exchange(
-    _ request: WireRequest, credential: inout Credential?, maximumRedirects: Int,
-    followAllMethods: Bool, onHead: (ResponseHead, Hops) throws(Failure) -> Void,
+    _ request: WireRequest, credential: Credential?, maximumRedirects: Int,
+    followAllMethods: Bool, timeLimit: Double? = nil,
+    onHead: (ResponseHead, Hops) throws(Failure) -> Void,
     onBody: (UnsafeRawBufferPointer) throws(Failure) -> Void
   ) throws(Failure) {
     var request = request
     let personalHeaders = request.headers
+    let start = clock()
     let homes = credential?.origins ?? [request.url.origin]
-    var hops = Hops(carriedCredential: credential != nil, url: request.url)
+    var hops = Hops(
+      carriedCredential: credential != nil, url: request.url, cookies: credential?.cookies)
     var isHome = true
     var count = 0
     while true {
@@ -114,19 +124,19 @@ public final class HTTPClient {
       hops.carriedCredential = isHome && credential != nil
       hops.url = request.url
       request.headers = isHome ? personalHeaders : []
-      if isHome, let credential { attach(credential, to: &request) }
+      if isHome, let credential { attach(credential, hops.cookies, to: &request) }
       try addDefaults(to: &request)
       let carriesSecrets = isHome && (credential != nil || !personalHeaders.isEmpty)
       var settings =
         carriesSecrets
         ? try self.settings(carryingSecretsTo: request.url.origin) : try plainSettings()
-      settings.totalTimeout = options.totalTimeout
+      settings.totalTimeout = try timeLeft(since: start, limit: timeLimit, request.url.origin)
       settings.compressed = options.compressed
       settings.insecure = options.insecure
       let follows = followAllMethods || request.method == "GET" || request.method == "HEAD"
       var location: (status: Int, target: String)?
       try send(request, settings) { (head) throws(Failure) in
-        keepCookies(of: head, from: request.url, carried: hops.carriedCredential, in: &credential)
+        if hops.carriedCredential { keepCookies(of: head, from: request.url, in: &hops.cookies) }
         if let target = head.redirect, follows, maximumRedirects > 0 {
           location = (head.status, target)
         } else {
@@ -144,7 +154,7 @@ public final class HTTPClient {
       }
       let next = try request.url.resolving(location.target, from: .server)
       try check(hop: next, from: request)
-      if request.url.origin == next.origin, Self.looksLikeSignIn(next.path) {
+      if Self.looksLikeSignIn(next.path) {
         hops.signInPage = "HTTP \(location.status) to \(next.path)"
       }
       let stays = isHome && homes.contains(next.origin)
@@ -167,19 +177,39 @@ public final class HTTPClient {
 
   static func looksLikeSignIn(_ path: String) -> Bool {
     let segments = path.asciiLowercased.utf8.split(separator: UInt8(ascii: "/")).suffix(2)
-    let beginnings = ["login", "log-in", "log_in", "signin", "sign-in", "sign_in"]
+    let beginnings = [
+      "login", "log-in", "log_in", "signin", "sign-in", "sign_in", "sso", "authorize",
+    ]
     return segments.contains { segment in
       signInNames.contains(String(decoding: segment, as: UTF8.self))
         || beginnings.contains { segment.starts(with: $0.utf8) }
     }
   }
 
-  private func attach(_ credential: Credential, to request: inout WireRequest) {
+  /// What `limit` and `-m`, which counts from the beginning of the command, leave for one hop.
+  private func timeLeft(
+    since start: Moment, limit: Double?, _ origin: Origin
+  ) throws(Failure) -> Double? {
+    let now = clock().seconds
+    let left = [
+      options.totalTimeout.map { began.seconds + $0 - now }, limit.map { start.seconds + $0 - now },
+    ].compactMap { $0 }.min()
+    if let left, left <= 0 {
+      throw Failure(
+        .timeout, "\(origin) did not answer in time",
+        hint: "raise the limit by -m SECONDS")
+    }
+    return left
+  }
+
+  private func attach(
+    _ credential: Credential, _ jar: CookieJar?, to request: inout WireRequest
+  ) {
     // A header of the person's wins over a header of the recipe that is no credential (rule B2);
     // the command has refused the others.
     let own = Set(request.headers.map(\.name.asciiLowercased))
     request.headers += credential.headers.filter { !own.contains($0.name.asciiLowercased) }
-    if let jar = credential.cookies,
+    if let jar,
       let line = jar.header(
         for: request.url.origin.description, path: request.url.path,
         isSecure: request.url.origin.isSecure, now: clock()),
@@ -202,11 +232,10 @@ public final class HTTPClient {
   }
 
   private func keepCookies(
-    of head: ResponseHead, from url: WebURL, carried: Bool, in credential: inout Credential?
+    of head: ResponseHead, from url: WebURL, in jar: inout CookieJar?
   ) {
-    guard carried, credential?.cookies != nil else { return }
     for line in head.all("Set-Cookie") {
-      let outcome = credential?.cookies?.store(
+      let outcome = jar?.store(
         setCookie: line, origin: url.origin.description, requestPath: url.path, now: clock())
       if outcome == .overflow {
         warn("a cookie was not kept: the session holds too many already")
@@ -309,9 +338,14 @@ public final class HTTPClient {
     log("< \(head.version) \(head.status) \(DisplayText.oneLine(head.reason, limit: 60))")
     for field in head.fields {
       let isSecret = Redactor.isSensitive(header: field.name, recipe: secretHeaders)
-      log(
-        "< \(DisplayText.oneLine(field.name)): \(isSecret ? "***" : DisplayText.oneLine(field.value))"
-      )
+      let name = DisplayText.oneLine(field.name)
+      log("< \(name): \(isSecret ? "***" : DisplayText.oneLine(Self.masked(field)))")
     }
+  }
+
+  /// Headers that hold URLs are masked as URLs are.
+  private static func masked(_ field: ResponseHead.Field) -> String {
+    ["location", "content-location", "refresh", "link"].contains(field.name.asciiLowercased)
+      ? Redactor.maskedQuery(field.value) : field.value
   }
 }

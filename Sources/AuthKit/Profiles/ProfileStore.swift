@@ -107,27 +107,37 @@ public struct ProfileStore: Sendable {
     try ProfileSchema.value(of: try ProfileSchema.key(key), from: text)
   }
 
-  /// Sets one key of a profile's file; comments and order stay. The result is checked before it
-  /// takes the place of the old file.
+  /// Changes keys of a profile's file; comments and order stay. The result is checked as a whole
+  /// before it takes the place of the old file.
   ///
-  /// - Throws: `Failure` of kind `usage` for an unknown key or a value that cannot stand there.
-  public func set(_ name: String, _ key: String, _ value: JSONValue) throws(Failure) {
-    let key = try ProfileSchema.key(key)
-    let document = try document(name)
-    try replace(name, try TOMLEdit.setting(value, at: Self.path(of: key), in: document))
-  }
-
-  /// Takes one key out of a profile's file, so that the preset's or built-in value holds again.
-  ///
-  /// - Returns: whether it was there.
-  /// - Throws: `Failure` of kind `usage` for an unknown key or where the rest is no profile.
+  /// - Parameter unset: keys to take out, so that the preset's or the built-in value holds again.
+  /// - Returns: the keys of `unset` that were not there.
+  /// - Throws: `Failure` of kind `usage` for an unknown key, a value that cannot stand there, or
+  ///   where the rest is no profile.
   @discardableResult
-  public func unset(_ name: String, _ key: String) throws(Failure) -> Bool {
-    let key = try ProfileSchema.key(key)
-    let document = try document(name)
-    guard document.value(at: Self.path(of: key)) != nil else { return false }
-    try replace(name, try TOMLEdit.removing(at: Self.path(of: key), in: document))
-    return true
+  public func change(
+    _ name: String, set: [(key: String, value: JSONValue)], unset: [String] = []
+  ) throws(Failure) -> [String] {
+    var text = try text(of: name)
+    let label = shown(path(of: name))
+    var absent: [String] = []
+    for change in set {
+      let place = Self.path(of: try ProfileSchema.key(change.key))
+      text = try TOMLEdit.setting(change.value, at: place, in: try TOMLDocument(text, label: label))
+    }
+    for key in unset {
+      let place = Self.path(of: try ProfileSchema.key(key))
+      let document = try TOMLDocument(text, label: label)
+      if document.value(at: place) == nil {
+        absent.append(key)
+      } else {
+        text = try TOMLEdit.removing(at: place, in: document)
+      }
+    }
+    let path = path(of: name)
+    _ = try ProfileReader.read(text: text, name: name, file: path, label: label)
+    try ConfigFolder.write(text, to: path, label: label, replacing: true)
+    return absent
   }
 
   /// Removes the profile's file, and `default_profile` where it names it.
@@ -141,16 +151,6 @@ public struct ProfileStore: Sendable {
       throw Failure(.usage, try unknown(name), hint: "authctl profile list")
     }
     if try config().defaultProfile == name { try setDefault(nil) }
-  }
-
-  private func document(_ name: String) throws(Failure) -> TOMLDocument {
-    try TOMLDocument(try text(of: name), label: shown(path(of: name)))
-  }
-
-  private func replace(_ name: String, _ text: String) throws(Failure) {
-    let path = path(of: name)
-    _ = try ProfileReader.read(text: text, name: name, file: path, label: shown(path))
-    try ConfigFolder.write(text, to: path, label: shown(path), replacing: true)
   }
 
   private static func path(of key: ProfileSchema.Key) -> [String] {

@@ -4,6 +4,8 @@ public struct ProtectedRequest {
   public var maximumRedirects = 10
   /// Redirects on methods other than GET and HEAD too (`-L`).
   public var followsAllMethods = false
+  /// Seconds in all; none: as `-m` says.
+  public var timeLimit: Double?
   /// Statuses that the person takes for success (`--ok`).
   public var accepted: (Int) -> Bool = { _ in false }
 
@@ -69,9 +71,8 @@ extension SessionKeeper {
     onHead: (ResponseHead, HTTPClient.Hops) throws(Failure) -> Void,
     onBody: (UnsafeRawBufferPointer) throws(Failure) -> Void
   ) throws(Failure) {
-    var none: Credential?
     try api.http.exchange(
-      wanted.request, credential: &none, maximumRedirects: wanted.maximumRedirects,
+      wanted.request, credential: nil, maximumRedirects: wanted.maximumRedirects,
       followAllMethods: wanted.followsAllMethods, onHead: onHead, onBody: onBody)
   }
 
@@ -82,31 +83,26 @@ extension SessionKeeper {
     _ onBody: (UnsafeRawBufferPointer) throws(Failure) -> Void
   ) throws(Failure) -> Answer? {
     let recipe = profile.recipe
-    var credential: Credential? = Credential(
+    let credential = Credential(
       headers: try api.requestHeaders(api.values(of: session)),
       origins: try permittedOrigins(of: session),
       cookies: recipe.request.cookies ? session.cookies : nil)
     var rejection: (head: ResponseHead, url: WebURL)?
     var body: [UInt8] = []
-    var rotated: Values?
     try api.http.exchange(
-      wanted.request, credential: &credential, maximumRedirects: wanted.maximumRedirects,
-      followAllMethods: wanted.followsAllMethods
+      wanted.request, credential: credential, maximumRedirects: wanted.maximumRedirects,
+      followAllMethods: wanted.followsAllMethods, timeLimit: wanted.timeLimit
     ) { (head, hops) throws(Failure) in
+      if let page = hops.signInPage, head.mediaType == "text/html" {
+        throw expired(session, .rejected, "it redirected to its sign-in page (\(page))")
+      }
       if hops.carriedCredential {
-        if let page = hops.signInPage, head.mediaType == "text/html" {
-          throw expired(session, .rejected, "it redirected to its sign-in page (\(page))")
-        }
-        let isRejection =
-          recipe.session.expired.contains(head.status)
-          && (mayRenew || head.status == 401 && !wanted.accepted(401))
-        if isRejection {
+        // Before the body: whatever becomes of that, the server has changed its mind by now.
+        try keepChanges(of: &session, head, hops)
+        let isExpiry = recipe.session.expired.contains(head.status)
+        if isExpiry && mayRenew || head.status == 401 && !wanted.accepted(401) {
           rejection = (head, hops.url)
           return
-        }
-        if recipe.session.renewOnEveryResponse {
-          let answer = Answer(head: head, body: [], url: hops.url, of: profile)
-          rotated = try api.tokens(in: answer, cookiesFrom: CookieJar())?.values
         }
       }
       try onHead(head, hops)
@@ -114,21 +110,30 @@ extension SessionKeeper {
       guard rejection != nil else { return try onBody(bytes) }
       if body.count < 65_536 { body.append(contentsOf: bytes.prefix(65_536)) }
     }
-    try keepChanges(of: &session, credential?.cookies, rotated)
-    return rejection.map {
-      Answer(head: $0.head, body: body, url: $0.url, of: profile)
-    }
+    return rejection.map { Answer(head: $0.head, body: body, url: $0.url, of: profile) }
   }
 
+  /// Cookies and rotated values that an answer brought.
   private func keepChanges(
-    of session: inout Session, _ jar: CookieJar?, _ rotated: Values?
+    of session: inout Session, _ head: ResponseHead, _ hops: HTTPClient.Hops
   ) throws(Failure) {
-    let cookies = jar.flatMap { $0 == session.cookies ? nil : $0 }
-    guard cookies != nil || rotated != nil, session.variable == nil else { return }
-    if let cookies { session.cookies = cookies }
-    if let rotated { session.values.merge(rotated) }
-    // The answer is here and stands: a store that fails now is a warning.
-    do throws(Failure) { try update(session, cookies: cookies, rotated: rotated) } catch {
+    guard session.variable == nil else { return }
+    let cookies = hops.cookies.flatMap { $0 == session.cookies ? nil : $0 }
+    var tokens: API.Tokens?
+    if profile.recipe.session.renewOnEveryResponse {
+      let answer = Answer(head: head, body: [], url: hops.url, of: profile)
+      tokens = try api.tokens(in: answer, cookiesFrom: cookies ?? session.cookies)
+    }
+    guard cookies != nil || tokens != nil else { return }
+    var changed = session
+    if let tokens { changed = changed.renewed(with: tokens, now: clock()) }
+    if let cookies { changed.cookies = cookies }
+    // The answer is here and stands: what cannot be kept is a warning.
+    do throws(Failure) {
+      _ = try api.requestHeaders(api.values(of: changed))
+      try update(changed, cookies: cookies, tokens: tokens)
+      session = changed
+    } catch {
       warn("\(profile.name): new cookies or values could not be stored: \(error.message)")
     }
   }
@@ -160,35 +165,38 @@ extension SessionKeeper {
     guard let call = profile.recipe.whoami else {
       throw Failure(.usage, "\(profile.name): the recipe has no whoami")
     }
-    let expansion = Expansion(values: api.values(of: session), profile: profile.name)
-    let path = try expansion.filled(call.path, for: .path)
-    var request = WireRequest(
-      method: call.method,
-      url: try api.url(for: path.withBytes { String(decoding: $0, as: UTF8.self) }))
-    for pair in call.headers {
-      request.headers.append(try expansion.header(pair.name, pair.value))
+    let answer = try ask(call, session)
+    try api.refuse(answer, of: call, what: "to tell who this is", refused: [])
+    guard let user = answer.json else {
+      throw api.notUnderstood(answer, call, "no JSON in the answer to \(api.named(call))")
     }
-    if !request.headers.contains(where: { $0.name.asciiLowercased == "accept" }) {
-      request.headers.append(try WireHeader(name: "Accept", value: "application/json"))
+    return (try answer.value(at: profile.recipe.session.account)?.scalarText, user)
+  }
+
+  /// The answer to a call that carries the session, or what else its `authorization` says.
+  private func ask(_ call: Call, _ session: Session) throws(Failure) -> Answer {
+    let values = api.values(of: session)
+    guard call.authorization == .access else {
+      return try api.send(
+        call, values: values, cookies: session.cookies, permitted: session.signInOrigins)
     }
-    if call.method == "POST" { request.body = try expansion.json(call) ?? SharedSecret("") }
-    var wanted = ProtectedRequest(request)
-    // A redirect of a whoami is an answer that was not understood (rule A6).
+    // The session's headers are attached to each try: after a renewal they are others.
+    var plain = call
+    plain.authorization = .none
+    var wanted = ProtectedRequest(try api.request(for: plain, values: values))
+    // A redirect of a recipe's call is an answer that was not understood (rule A6).
     wanted.maximumRedirects = 0
+    wanted.timeLimit = HTTPClient.signInTime
     var (head, body) = (ResponseHead(), [UInt8]())
     try send(wanted, with: session) { (answer, _) throws(Failure) in
       head = answer
     } onBody: { (bytes) throws(Failure) in
       guard body.count + bytes.count <= HTTPClient.signInBody else {
-        throw Failure(.answerNotUnderstood, "the answer is longer than 1 MiB")
+        throw Failure(
+          .answerNotUnderstood, "\(profile.name): the answer is longer than 1024 KiB")
       }
       body.append(contentsOf: bytes)
     }
-    let answer = Answer(head: head, body: body, url: request.url, of: profile)
-    try api.refuse(answer, of: call, what: "to tell who this is")
-    guard let user = answer.json else {
-      throw api.notUnderstood(answer, call, "no JSON in the answer to \(api.named(call))")
-    }
-    return (try answer.value(at: profile.recipe.session.account)?.scalarText, user)
+    return Answer(head: head, body: body, url: wanted.request.url, of: profile)
   }
 }

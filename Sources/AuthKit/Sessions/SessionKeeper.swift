@@ -59,13 +59,13 @@ public final class SessionKeeper {
 
   /// Writes what an answer changed, cookies or rotated values, unless the stored session is another
   /// by now (rule B1). What another process has renewed meanwhile stays.
-  func update(_ session: Session, cookies: CookieJar?, rotated: Values?) throws(Failure) {
+  func update(_ session: Session, cookies: CookieJar?, tokens: API.Tokens?) throws(Failure) {
     try locked(session.account) { () throws(Failure) in
       guard var stored = try read(session.account), stored.generation == session.generation else {
         return
       }
+      if let tokens { stored = stored.renewed(with: tokens, now: clock()) }
       if let cookies { stored.cookies = cookies }
-      if let rotated { stored.values.merge(rotated) }
       try write(stored)
     }
   }
@@ -104,7 +104,7 @@ public final class SessionKeeper {
       if try isRefusal(answer) {
         return try afterRefusal(answer, of: stored, reason)
       }
-      try api.refuse(answer, of: call, what: "to renew the session")
+      try api.refuse(answer, of: call, what: "to renew the session", refused: [])
       guard let tokens = try api.tokens(in: answer, cookiesFrom: stored.cookies) else {
         throw api.notUnderstood(answer, call, "no token in the answer to \(api.named(call))")
       }
@@ -224,9 +224,16 @@ public final class SessionKeeper {
     try locked(account) { () throws(Failure) in
       var ended = Ended(account: account, deleted: false)
       // An item that cannot be read must still be forgotten.
-      let stored = try? read(account)
+      let stored: Session??
+      do throws(Failure) { stored = try read(account) } catch { stored = .none }
       if let session = stored ?? nil { (ended.revoked, ended.reason) = revoke(session) }
-      if requireRevocation, ended.revoked == false, let reason = ended.reason { throw reason }
+      let isThere = if case .some(.none) = stored { false } else { true }
+      if requireRevocation, isThere, ended.revoked != true {
+        throw ended.reason
+          ?? Failure(
+            .failed, "\(profile.name): the session of \(account) cannot be ended at the server",
+            hint: "without --require-revocation it is forgotten here")
+      }
       ended.deleted = try store.delete(profile: profile.name, account: account)
       return ended
     }

@@ -65,8 +65,7 @@ public final class API {
   func send(
     _ call: Call, values: Values, cookies: CookieJar = CookieJar(), permitted: [Origin]? = nil
   ) throws(Failure) -> Answer {
-    let expansion = Expansion(values: values, profile: profile.name)
-    let request = try self.request(for: call, expansion, cookies)
+    let request = try request(for: call, values: values, cookies: cookies)
     let origin = request.url.origin
     guard try signInOrigins().contains(origin) else {
       throw Failure(
@@ -92,9 +91,11 @@ public final class API {
       hint: command("login"))
   }
 
-  private func request(
-    for call: Call, _ expansion: Expansion, _ cookies: CookieJar
+  /// The request that `call` stands for, every placeholder filled.
+  func request(
+    for call: Call, values: Values, cookies: CookieJar = CookieJar()
   ) throws(Failure) -> WireRequest {
+    let expansion = Expansion(values: values, profile: profile.name)
     let url = try url(of: call, expansion)
     var headers: [WireHeader] = []
     for pair in call.headers { headers.append(try expansion.header(pair.name, pair.value)) }

@@ -25,7 +25,8 @@ extension API {
     }
     let answer = try send(call, values: values)
     try refuse(
-      answer, of: call, what: "this name and password", hint: command("login", "-u", "NAME"))
+      answer, of: call, what: "this name and password", refused: answer.recipe.refused,
+      hint: command("login", "-u", "NAME"))
     guard let signedIn = try session(from: answer, values: values, account: account) else {
       throw notUnderstood(answer, call, "no token in the answer to \(named(call))")
     }
@@ -44,7 +45,7 @@ extension API {
         ]).map { "if the API has one: " + $0 })
     }
     let answer = try send(call, values: values)
-    try refuse(answer, of: call, what: "this registration", alsoRefused: [409])
+    try refuse(answer, of: call, what: "this registration", refused: answer.recipe.refused + [409])
     guard !profile.recipe.session.keepPassword else { return nil }
     return try session(from: answer, values: values, account: account)
   }
@@ -135,15 +136,17 @@ extension API {
 
   /// Throws for every answer that is not a success (contract section 3).
   func refuse(
-    _ answer: Answer, of call: Call, what: String, alsoRefused: [Int] = [], hint: String? = nil
+    _ answer: Answer, of call: Call, what: String, refused: [Int], hint: String? = nil
   ) throws(Failure) {
     let status = answer.head.status
     let place = named(call)
     var failure: Failure
     if (200...299).contains(status) {
       guard try answer.saysNo() else { return }
-      failure = Failure(.credentialsRefused, "\(profile.name) refused \(what) (HTTP \(status))")
-    } else if (answer.recipe.refused + alsoRefused).contains(status) {
+      failure = Failure(
+        refused.isEmpty ? .answerNotUnderstood : .credentialsRefused,
+        "\(profile.name) refused \(what) (HTTP \(status))")
+    } else if refused.contains(status) {
       failure = Failure(.credentialsRefused, "\(profile.name) refused \(what) (HTTP \(status))")
     } else if (300...399).contains(status) {
       let target = answer.head.redirect.map { DisplayText.oneLine(Redactor.withoutQuery($0)) }

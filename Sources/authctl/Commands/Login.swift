@@ -124,7 +124,7 @@ struct Login: Command {
     try endOld(old, session, keeper, app)
     if profile.account == nil, let file = profile.file, file == app.profiles.path(of: profile.name)
     {
-      try app.profiles.set(profile.name, "account", .string(session.account))
+      try app.profiles.change(profile.name, set: [("account", .string(session.account))])
     }
     if let place = signedIn.guessedPlace {
       app.console.notice("Token: the only JWT in the answer, at \(DisplayText.oneLine(place)).")
@@ -217,10 +217,11 @@ struct NewProfile {
       base = url.origin.description
       settings.append(("login.path", .string(url.path)))
     }
+    let signInPath = base == url.text ? nil : url.path
     while base.utf8.last == UInt8(ascii: "/") { base.removeLast() }
     let names = try app.profiles.names()
     if let name = app.globals.profile, names.contains(name) {
-      return try existing(try app.profiles.load(name), base, options)
+      return try existing(try app.profiles.load(name), base, signInPath, options)
     }
     if app.globals.profile == nil {
       for name in names {
@@ -228,7 +229,7 @@ struct NewProfile {
           profile.url.utf8.elementsEqual(base.utf8)
             || profile.url.utf8.elementsEqual((base + "/").utf8)
         else { continue }
-        return try existing(profile, base, options)
+        return try existing(profile, base, signInPath, options)
       }
     }
     let name = app.globals.profile ?? ProfileStore.name(fromHost: url.origin.host, taken: names)
@@ -237,13 +238,21 @@ struct NewProfile {
   }
 
   private static func existing(
-    _ profile: Profile, _ base: String, _ options: ProfileOptions
+    _ profile: Profile, _ base: String, _ signInPath: String?, _ options: ProfileOptions
   ) throws(Failure) -> NewProfile {
     let origin = try WebURL(base, from: .person).origin
     guard try WebURL(profile.url, from: .person).origin == origin else {
       throw Failure(
         .usage, "the profile \(profile.name) is of another API: \(profile.url)",
         hint: "leave out -p, or give -p another name")
+    }
+    let known = profile.values.first { $0.key == "login.path" }?.value.text
+    if let signInPath, let known, !known.utf8.elementsEqual(signInPath.utf8) {
+      throw Failure(
+        .usage, "the profile \(profile.name) signs in at \(known), not at \(signInPath)",
+        hint: DisplayText.shellCommand([
+          "authctl", "profile", "set", profile.name, "login.path=\(signInPath)",
+        ]))
     }
     guard options.isEmpty else {
       throw Failure(

@@ -225,8 +225,7 @@ struct ProfileSet: Command {
       let (key, value) = try split(text, at: "=", option: "profile set", form: "KEY=VALUE")
       changes.append((key, try ProfileStore.value(of: key, from: value)))
     }
-    for change in changes { try app.profiles.set(name, change.key, change.value) }
-    for key in unset where try !app.profiles.unset(name, key) {
+    for key in try app.profiles.change(name, set: changes, unset: unset) {
       app.console.notice("\(name) has no \(DisplayText.oneLine(key, limit: 60)) of its own.")
     }
     return 0

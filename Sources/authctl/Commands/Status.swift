@@ -28,7 +28,7 @@ struct Status: Command {
 
   func run(in app: App) throws(Failure) -> Int32 {
     if check { return try checkStatus(app) }
-    let rows = try StoredSession.all(app, profile: globals.profile, account: globals.username)
+    let rows = try StoredSession.all(app, profile: try namedProfile(app), account: globals.username)
     if output.json {
       try app.console.out(JSONValue.array(rows.map(\.json)).serialized())
       return 0
@@ -49,6 +49,12 @@ struct Status: Command {
     return 0
   }
 
+  /// The profile that `-p` names: sessions of a file are stored under its real path.
+  private func namedProfile(_ app: App) throws(Failure) -> String? {
+    guard let name = globals.profile else { return nil }
+    return try app.load(name).name
+  }
+
   private static func hints(_ rows: [StoredSession]) -> [String] {
     var hints = rows.filter { $0.state == .expired }.compactMap(\.loginCommand)
     if rows.contains(where: { $0.state == .locked }) { hints.append("authctl store unlock") }
@@ -56,9 +62,9 @@ struct Status: Command {
   }
 
   private func checkStatus(_ app: App) throws(Failure) -> Int32 {
-    let name = globals.profile == nil ? try? app.choose().profile.name : globals.profile
     let rows: [StoredSession]
     do throws(Failure) {
+      let name = try namedProfile(app) ?? (try? app.choose().profile.name)
       rows = try StoredSession.all(app, profile: name, account: globals.username)
     } catch {
       return error.kind.exitCode
