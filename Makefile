@@ -58,9 +58,10 @@ demo: swift
 test: swift
 	@Tests/packages.sh $(TEST_PACKAGES)
 	swift build --build-tests </dev/null
-	swift test --skip-build --parallel </dev/null >.build/test.log 2>&1 || { \
+	@echo "swift test"; swift test --skip-build --parallel </dev/null >.build/test.log 2>&1 || { \
 	  status=$$?; \
-	  grep -aE -A 12 '^✘|[Ff]atal error|error:|unexpected signal' .build/test.log | head -n 1000; \
+	  grep -aE -A 12 '^✘|[Ff]atal error|error:|unexpected signal' .build/test.log | \
+	    grep -avE '^(◇|✔|--)' | head -n 1000; \
 	  tail -n 1 .build/test.log; \
 	  echo "Failed; all of it is in .build/test.log" >&2; \
 	  exit $$status; }

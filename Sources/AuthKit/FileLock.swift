@@ -35,7 +35,13 @@ public enum FileLock {
     var waited = 0.0
     var pause = 0.002
     while flock(descriptor, LOCK_EX | LOCK_NB) != 0 {
-      guard errno == EWOULDBLOCK || errno == EINTR, waited < timeout else {
+      guard errno == EWOULDBLOCK || errno == EINTR else {
+        throw Failure(
+          .storeMissing,
+          "cannot lock \(path): \(String(cString: strerror(errno)).asciiLowercased)",
+          hint: "AUTHCTL_STATE_DIR names another folder")
+      }
+      guard waited < timeout else {
         throw Failure(
           .timeout, "\(profile): another authctl has held the lock of this session for too long",
           hint: "--lock-timeout SECONDS waits longer; the lock is \(path)")

@@ -88,7 +88,7 @@ final class App {
   /// Whether somebody may be asked: a terminal, and nothing that says no.
   var mayAsk: Bool {
     !globals.noInput && !["1", "true", "yes"].contains(environment["AUTHCTL_NO_INPUT"] ?? "")
-      && console.isErrTerminal
+      && Terminal.isThere
   }
 
   /// The terminal to ask at.

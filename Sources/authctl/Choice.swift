@@ -55,40 +55,55 @@ extension App {
 
   private func chooseByURL(_ target: String) throws(Failure) -> Choice? {
     let url = try WebURL(target, from: .person)
-    var found: [Profile] = []
-    for name in try profiles.names() {
-      // A profile with a mistake in it must not stop the others.
+    let found = try profiles(of: url) { $0.origin == url.origin }
+    return try one(of: found, for: url).map {
+      Choice(profile: $0, reason: "by its URL", isByURL: true)
+    }
+  }
+
+  /// The profiles whose `url`, read, is wanted; one with a mistake in it does not stop the others.
+  func profiles(of url: WebURL, _ isWanted: (WebURL) -> Bool) throws(Failure) -> [Profile] {
+    try profiles.names().compactMap { name in
       guard let profile = try? profiles.load(name),
-        let base = try? WebURL(profile.url, from: .person), base.origin == url.origin
-      else { continue }
-      found.append(profile)
+        let base = try? WebURL(profile.url, from: .person), isWanted(base)
+      else { return nil }
+      return profile
     }
-    if found.count > 1 {
-      let preferred = [environment["AUTHCTL_PROFILE"], try config().defaultProfile].compactMap {
-        $0
-      }
-      if let name = preferred.first(where: { name in found.contains { $0.name == name } }) {
-        found = found.filter { $0.name == name }
-      } else {
-        found = longest(found, matching: url.text)
-      }
+  }
+
+  /// Of several profiles that of `AUTHCTL_PROFILE`, the default, or the one with the longest
+  /// beginning of the URL.
+  ///
+  /// - Throws: `usage` when that leaves more than one.
+  func one(of found: [Profile], for url: WebURL) throws(Failure) -> Profile? {
+    if found.count < 2 { return found.first }
+    let preferred = [environment["AUTHCTL_PROFILE"], try config().defaultProfile].compactMap { $0 }
+    for name in preferred {
+      if let profile = found.first(where: { $0.name == name }) { return profile }
     }
-    guard let first = found.first else { return nil }
-    guard found.count == 1 else {
+    let best = Self.longest(found, matching: url)
+    guard best.count == 1 else {
       throw Failure(
         .usage,
         "\(url.origin) is the origin of several profiles: "
-          + found.map(\.name).joined(separator: ", "), hint: "-p NAME chooses one")
+          + best.map(\.name).joined(separator: ", "), hint: "-p NAME chooses one")
     }
-    return Choice(profile: first, reason: "by its URL", isByURL: true)
+    return best[0]
   }
 
-  /// The profiles whose `url` is the longest beginning of `text`.
-  private func longest(_ profiles: [Profile], matching text: String) -> [Profile] {
-    let matching = profiles.filter { text.utf8.starts(with: $0.url.utf8) }
-    let length = matching.map(\.url.utf8.count).max()
-    let best = matching.filter { $0.url.utf8.count == length }
-    return best.isEmpty ? profiles : best
+  /// The profiles whose path is the longest beginning of the URL's, whole segments only.
+  private static func longest(_ profiles: [Profile], matching url: WebURL) -> [Profile] {
+    func segments(_ path: String) -> [String] {
+      path.utf8.split(separator: UInt8(ascii: "/")).map { String(decoding: $0, as: UTF8.self) }
+    }
+    let wanted = segments(url.path)
+    let lengths = profiles.map { profile -> Int in
+      guard let base = try? WebURL(profile.url, from: .person) else { return -1 }
+      let own = segments(base.path)
+      return wanted.starts(with: own, by: { $0.utf8.elementsEqual($1.utf8) }) ? own.count : -1
+    }
+    let longest = lengths.max() ?? -1
+    return zip(profiles, lengths).filter { $0.1 == longest }.map(\.0)
   }
 
   /// A profile by its name, or, with a slash, by its file.
@@ -123,22 +138,22 @@ extension App {
       try checked(
         variable == "AUTHCTL_TOKEN_FILE" ? try tokenFile(value) : try token(value, from: variable),
         variable))
-    var origins = [base.origin]
-    for text in choice.profile.recipe.network.allowOrigins { origins.append(try Origin(text)) }
+    // One origin: no list was fixed at a sign-in, and a profile can be edited.
     var session = Session(
       profile: choice.profile.name, account: "", values: values, now: Self.now(),
-      requestOrigins: origins, signInOrigins: [])
+      requestOrigins: [base.origin], signInOrigins: [])
     session.variable = variable
     return session
   }
 
-  /// The variable that would give `choice` its token, for remarks; nothing is read.
+  /// The variable that gives a profile its token, for remarks; the token itself is not read.
   func tokenVariable(of profile: Profile) -> String? {
-    [
-      "AUTHCTL_TOKEN_FOR_" + Self.variableName(of: profile.name), "AUTHCTL_TOKEN",
-      "AUTHCTL_TOKEN_FILE",
-    ]
-    .first { !(environment[$0] ?? "").isEmpty }
+    let own = "AUTHCTL_TOKEN_FOR_" + Self.variableName(of: profile.name)
+    if !(environment[own] ?? "").isEmpty { return own }
+    let choice = Choice(profile: profile, reason: "")
+    return ["AUTHCTL_TOKEN", "AUTHCTL_TOKEN_FILE"].first { variable in
+      !(environment[variable] ?? "").isEmpty && (try? checkPin(variable, choice)) != nil
+    }
   }
 
   /// `AUTHCTL_TOKEN` serves one origin: that of `AUTHCTL_URL`, else of the profile that is named.

@@ -13,7 +13,7 @@ enum Main {
     let environment: [String: String]
     do throws(Failure) {
       _ = try Hardening.begin()
-      environment = readEnvironment()
+      environment = try readEnvironment()
     } catch {
       return fail(error, environment: [:])
     }
@@ -87,11 +87,16 @@ enum Main {
   }
 
   /// The one reading of the environment.
-  private static func readEnvironment() -> [String: String] {
+  private static func readEnvironment() throws(Failure) -> [String: String] {
     var values: [String: String] = [:]
     var entry = environ
     while let text = entry.pointee {
+      let isValid = String(validatingCString: text) != nil
       let line = String(cString: text)
+      if !isValid, line.utf8.starts(with: "AUTHCTL_".utf8) {
+        let name = String(decoding: line.utf8.prefix { $0 != UInt8(ascii: "=") }, as: UTF8.self)
+        throw Failure(.usage, "\(DisplayText.oneLine(name, limit: 60)) is not valid UTF-8")
+      }
       if let mark = line.utf8.firstIndex(of: UInt8(ascii: "=")) {
         values[String(line[..<mark])] = String(line[line.index(after: mark)...])
       }

@@ -151,20 +151,14 @@ struct RequestRun {
     let value = String(decoding: text.utf8[text.utf8.index(after: mark)...], as: UTF8.self)
       .trimmingSpaces
     try check(name, profile)
-    // What a header of one's own holds may be a credential; these surely hold none.
-    if !Self.plainHeaders.contains(HeaderSyntax.lowercased(name)) { app.redactor.learn(value) }
     if value.isEmpty, text.utf8[mark] == UInt8(ascii: ":") { return try WireHeader(removing: name) }
     guard text.utf8[mark] == UInt8(ascii: ":") || value.isEmpty else {
       throw Failure(.usage, "-H \(name);: a semicolon ends a header without a value")
     }
-    return try WireHeader(name: name, value: value)
+    let header = try WireHeader(name: name, value: value)
+    if header.mayBeCredential { app.redactor.learn(value) }
+    return header
   }
-
-  private static let plainHeaders: Set<String> = [
-    "accept", "accept-charset", "accept-encoding", "accept-language", "cache-control",
-    "content-type", "if-match", "if-modified-since", "if-none-match", "if-range",
-    "if-unmodified-since", "origin", "range", "referer", "user-agent",
-  ]
 
   private func check(_ name: String, _ profile: Profile) throws(Failure) {
     guard HeaderSyntax.isToken(name) else {

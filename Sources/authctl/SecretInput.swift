@@ -149,7 +149,12 @@ final class SecretReader {
       let line = try Self.line(from: descriptor, kind, "descriptor \(descriptor)", option)
       lines[kind] = SharedSecret(line)
     }
-    if let line = lines[kind] { return line.secret.copy() }
+    // Given away, so that nothing of it stays here; a stream has no second line for it.
+    if let line = lines[kind] {
+      lines[kind] = nil
+      sources[kind] = nil
+      return line.secret.copy()
+    }
     if let file = source.file { return try fromFile(file, kind, option) }
     guard let command = source.command else { return nil }
     let output = try SecretCommand(command, option: option, environment: environment).run()

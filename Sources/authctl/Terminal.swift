@@ -12,6 +12,9 @@ final class Terminal {
 
   deinit { close(descriptor) }
 
+  /// Whether there is a controlling terminal, wherever the streams go.
+  static let isThere = open() != nil
+
   /// The controlling terminal; nil when there is none (cron, CI, a service).
   static func open() -> Terminal? {
     // Not blocking: a line may be taken back (^U, ^Z) between poll(2) and read(2).

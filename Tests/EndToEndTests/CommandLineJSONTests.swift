@@ -114,6 +114,15 @@ import Testing
       let error = try JSON(parsing: asked.stderr)["error"]
       #expect(error?["profile"] == "shop" && error?["hint"] == "authctl login -p shop")
       #expect(asked.status == 10 && asked.stdout == "")
+      let login = try await box.run(
+        "login", "-u", "ada@example.com", "--password-stdin", stdin: "correct horse battery\n")
+      #expect(login.status == 0)
+      let missing = try await box.run("get", "/items/77", "--errors", "json")
+      #expect(missing.status == 4)
+      let known = try JSON(parsing: missing.stderr)["error"]
+      #expect(known?["status"] == 404 && known?["url"] == .string(api.url + "/items/77"))
+      #expect(known?["profile"] == "shop" && known?["account"] == "ada@example.com")
+      try await box.run("logout")
       let words = try await box.run(
         "get", "/me", "--errors", "text", env: ["AUTHCTL_ERRORS": "json"])
       #expect(words.stderr.hasPrefix("authctl: not signed in to shop"))

@@ -102,6 +102,10 @@ import Testing
           ["get", "-p", "shp", "/x"],
           "no profile called shp; did you mean shop?\nhint: authctl profile list"
         ),
+        (
+          ["status", "-p", "shp"],
+          "no profile called shp; did you mean shop?\nhint: authctl profile list"
+        ),
         (["profile", "presets", "jsn"], "no preset called jsn\nhint: did you mean json?"),
         (
           ["profile", "add", "x", api.url, "--preset", "rails-trubo"],

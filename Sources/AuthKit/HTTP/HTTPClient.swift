@@ -98,6 +98,15 @@ public final class HTTPClient {
     public var signInPage: String?
     /// The credential's cookies, with what the answers so far have set; none where none are kept.
     public var cookies: CookieJar?
+    /// The Set-Cookie headers behind those.
+    var newCookies: [NewCookie] = []
+  }
+
+  /// A Set-Cookie header and where it came from.
+  struct NewCookie {
+    let line: String
+    let origin: Origin
+    let path: String
   }
 
   /// Sends `request`, following redirects hop by hop, and passes the final answer on.
@@ -126,7 +135,8 @@ public final class HTTPClient {
       request.headers = isHome ? personalHeaders : []
       if isHome, let credential { attach(credential, hops.cookies, to: &request) }
       try addDefaults(to: &request)
-      let carriesSecrets = isHome && (credential != nil || !personalHeaders.isEmpty)
+      let carriesSecrets =
+        isHome && (credential != nil || personalHeaders.contains { $0.mayBeCredential })
       var settings =
         carriesSecrets
         ? try self.settings(carryingSecretsTo: request.url.origin) : try plainSettings()
@@ -136,7 +146,7 @@ public final class HTTPClient {
       let follows = followAllMethods || request.method == "GET" || request.method == "HEAD"
       var location: (status: Int, target: String)?
       try send(request, settings) { (head) throws(Failure) in
-        if hops.carriedCredential { keepCookies(of: head, from: request.url, in: &hops.cookies) }
+        if hops.carriedCredential { keepCookies(of: head, from: request.url, in: &hops) }
         if let target = head.redirect, follows, maximumRedirects > 0 {
           location = (head.status, target)
         } else {
@@ -232,11 +242,13 @@ public final class HTTPClient {
   }
 
   private func keepCookies(
-    of head: ResponseHead, from url: WebURL, in jar: inout CookieJar?
+    of head: ResponseHead, from url: WebURL, in hops: inout Hops
   ) {
+    guard hops.cookies != nil else { return }
     for line in head.all("Set-Cookie") {
-      let outcome = jar?.store(
-        setCookie: line, origin: url.origin.description, requestPath: url.path, now: clock())
+      let cookie = NewCookie(line: line, origin: url.origin, path: url.path)
+      hops.newCookies.append(cookie)
+      let outcome = hops.cookies?.store(cookie, now: clock())
       if outcome == .overflow {
         warn("a cookie was not kept: the session holds too many already")
       }
@@ -347,5 +359,13 @@ public final class HTTPClient {
   private static func masked(_ field: ResponseHead.Field) -> String {
     ["location", "content-location", "refresh", "link"].contains(field.name.asciiLowercased)
       ? Redactor.maskedQuery(field.value) : field.value
+  }
+}
+
+extension CookieJar {
+  @discardableResult
+  mutating func store(_ cookie: HTTPClient.NewCookie, now: Moment) -> Outcome {
+    store(
+      setCookie: cookie.line, origin: cookie.origin.description, requestPath: cookie.path, now: now)
   }
 }

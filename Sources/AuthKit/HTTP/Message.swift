@@ -53,6 +53,15 @@ public final class WireHeader {
     line = Secret("\(name):\0")
   }
 
+  /// Whether it can hold a credential: a few surely hold none.
+  public var mayBeCredential: Bool { !Self.plainNames.contains(name.asciiLowercased) }
+
+  private static let plainNames: Set<String> = [
+    "accept", "accept-charset", "accept-encoding", "accept-language", "cache-control",
+    "content-type", "if-match", "if-modified-since", "if-none-match", "if-range",
+    "if-unmodified-since", "origin", "range", "referer", "user-agent",
+  ]
+
   /// The value, for `-v`; nil for a header that is not sent. The caller masks it.
   var shownValue: String? {
     line.withBytes { bytes in

@@ -91,13 +91,26 @@ public struct ProfileStore: Sendable {
   public func create(
     _ name: String, settings: [(key: String, value: JSONValue)]
   ) throws(Failure) -> Profile {
+    try create(name, text: try draft(name, settings: settings).text)
+  }
+
+  /// The text of a profile of keys and values, in the order given, and what it means; nothing is
+  /// written.
+  ///
+  /// - Throws: `Failure` of kind `usage`.
+  public func draft(
+    _ name: String, settings: [(key: String, value: JSONValue)]
+  ) throws(Failure) -> (profile: Profile, text: String) {
+    try Self.check(name: name)
     var text = ""
     for setting in settings {
       let key = try ProfileSchema.key(setting.key)
       text = try TOMLEdit.setting(
         setting.value, at: Self.path(of: key), in: try TOMLDocument(text, label: name))
     }
-    return try create(name, text: text)
+    let path = path(of: name)
+    let profile = try ProfileReader.read(text: text, name: name, file: path, label: shown(path))
+    return (profile, text)
   }
 
   /// Reads the right side of `--set KEY=VALUE` as the key's type asks.

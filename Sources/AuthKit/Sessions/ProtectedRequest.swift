@@ -131,7 +131,7 @@ extension SessionKeeper {
     // The answer is here and stands: what cannot be kept is a warning.
     do throws(Failure) {
       _ = try api.requestHeaders(api.values(of: changed))
-      try update(changed, cookies: cookies, tokens: tokens)
+      try update(changed, cookies: hops.newCookies, tokens: tokens)
       session = changed
     } catch {
       warn("\(profile.name): new cookies or values could not be stored: \(error.message)")

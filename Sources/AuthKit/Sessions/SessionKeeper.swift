@@ -58,14 +58,16 @@ public final class SessionKeeper {
   }
 
   /// Writes what an answer changed, cookies or rotated values, unless the stored session is another
-  /// by now (rule B1). What another process has renewed meanwhile stays.
-  func update(_ session: Session, cookies: CookieJar?, tokens: API.Tokens?) throws(Failure) {
+  /// by now (rule B1). What other processes have written meanwhile stays.
+  func update(
+    _ session: Session, cookies: [HTTPClient.NewCookie], tokens: API.Tokens?
+  ) throws(Failure) {
     try locked(session.account) { () throws(Failure) in
       guard var stored = try read(session.account), stored.generation == session.generation else {
         return
       }
       if let tokens { stored = stored.renewed(with: tokens, now: clock()) }
-      if let cookies { stored.cookies = cookies }
+      for cookie in cookies { stored.cookies.store(cookie, now: clock()) }
       try write(stored)
     }
   }
@@ -98,24 +100,41 @@ public final class SessionKeeper {
       guard let call = profile.recipe.refresh, stored.refreshable, api.canRefresh(stored) else {
         throw expired(stored, reason, "no renewal")
       }
-      let answer = try api.send(
-        call, values: api.values(of: stored), cookies: stored.cookies,
-        permitted: stored.signInOrigins)
-      if try isRefusal(answer) {
-        return try afterRefusal(answer, of: stored, reason)
+      switch try askForRenewal(stored, call) {
+      case .refused(let answer): return try afterRefusal(answer, of: stored, reason)
+      case .fresh(let fresh):
+        if fresh.secondsLeft(now: clock()) ?? 1 <= 0 {
+          warn("\(profile.name): the server's new token has ended already; is a clock wrong?")
+        }
+        do throws(Failure) { try storeNewPair(fresh) } catch {
+          // Who asked for a renewal wants it kept; a request goes on with what is at hand.
+          if reason == .asked { throw error }
+          warn(
+            "\(profile.name): the renewed session could not be stored (\(error.message)); "
+              + "it serves this command only: sign in again")
+        }
+        return fresh
       }
-      try api.refuse(answer, of: call, what: "to renew the session", refused: [])
-      guard let tokens = try api.tokens(in: answer, cookiesFrom: stored.cookies) else {
-        throw api.notUnderstood(answer, call, "no token in the answer to \(api.named(call))")
-      }
-      let fresh = stored.renewed(with: tokens, now: clock())
-      if fresh.secondsLeft(now: clock()) ?? 1 <= 0 {
-        warn("\(profile.name): the server's new token has ended already; is a clock wrong?")
-      }
-      _ = try api.requestHeaders(api.values(of: fresh))
-      try storeNewPair(fresh)
-      return fresh
     }
+  }
+
+  private enum Renewal {
+    case fresh(Session)
+    case refused(Answer)
+  }
+
+  private func askForRenewal(_ stored: Session, _ call: Call) throws(Failure) -> Renewal {
+    let answer = try api.send(
+      call, values: api.values(of: stored), cookies: stored.cookies,
+      permitted: stored.signInOrigins)
+    if try isRefusal(answer) { return .refused(answer) }
+    try api.refuse(answer, of: call, what: "to renew the session", refused: [])
+    guard let tokens = try api.tokens(in: answer, cookiesFrom: stored.cookies) else {
+      throw api.notUnderstood(answer, call, "no token in the answer to \(api.named(call))")
+    }
+    let fresh = stored.renewed(with: tokens, now: clock())
+    _ = try api.requestHeaders(api.values(of: fresh))
+    return .fresh(fresh)
   }
 
   private func isNewer(_ stored: Session, than mine: Session) -> Bool {
@@ -151,19 +170,14 @@ public final class SessionKeeper {
     throw failure
   }
 
-  /// The old pair is dead at the server by now: the store is asked for a few seconds before the
-  /// request goes on with the new pair in memory alone.
+  /// The old pair is dead at the server by now: a store that fails at once is asked again for a
+  /// few seconds; one that has let its time run out has had its chance, as others wait for the lock.
   private func storeNewPair(_ session: Session) throws(Failure) {
+    let begin = clock()
     for pause in [0, 200_000, 800_000, 2_000_000] as [UInt32] {
       usleep(pause)
-      do {
-        try write(session)
-        return
-      } catch {
-        guard pause == 2_000_000 else { continue }
-        warn(
-          "\(profile.name): the renewed session could not be stored (\(error.message)); "
-            + "it serves this command only: sign in again")
+      do throws(Failure) { return try write(session) } catch {
+        if pause == 2_000_000 || clock().seconds - begin.seconds > 3 { throw error }
       }
     }
   }
@@ -242,13 +256,21 @@ public final class SessionKeeper {
   /// Ends a session at the server that is not, or no longer, stored.
   public func revoke(_ session: Session) -> (Bool?, Failure?) {
     guard let call = profile.recipe.logout else { return (nil, nil) }
+    var session = session
     do throws(Failure) {
+      // A dead access token cannot end the session, and its refresh token would live on.
+      if session.isDue(now: clock()), api.canRefresh(session), let renewal = profile.recipe.refresh,
+        case .fresh(let fresh) = try askForRenewal(session, renewal)
+      {
+        session = fresh
+      }
       let answer = try api.send(
         call, values: api.values(of: session), cookies: session.cookies,
         permitted: session.signInOrigins)
       // A redirect after a sign-out is the usual end of it; 401 says that the token was dead.
       let status = answer.head.status
-      if (200...399).contains(status) || status == 401 { return (true, nil) }
+      let isDead = status == 401 && !api.canRefresh(session)
+      if (200...399).contains(status) || isDead { return (true, nil) }
       return (false, Failure(.failed, "HTTP \(status) from \(api.named(call))"))
     } catch {
       return (false, error)

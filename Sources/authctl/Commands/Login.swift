@@ -56,9 +56,7 @@ struct Login: Command {
     }
     do throws(Failure) { return try signIn(choice, made, app) } catch {
       // A profile that never signed in and is not about to is clutter (contract section 5).
-      if let made, made.isNew, !Self.keepsProfile(error.kind) {
-        try? app.profiles.remove(made.profile.name)
-      }
+      if Self.keepsProfile(error.kind) { try? made?.save(in: app) }
       throw error
     }
   }
@@ -96,21 +94,7 @@ struct Login: Command {
     }
     // A session that cannot be kept must not be asked for: the store comes first.
     try keeper.openStore()
-    let asker = try Asker(
-      app: app, profile: profile,
-      sources: credentials.sources + [token.source, refreshToken.source], fields: credentials.field)
-    let signedIn: SignedIn
-    if asker.reader.isGiven(.token) || asker.reader.isGiven(.refreshToken) {
-      signedIn = SignedIn(session: try adopt(asker, keeper, named))
-    } else {
-      let call = profile.recipe.login
-      let account = try asker.account(for: call, keeper.api, known: named)
-      app.context.account = account
-      let values = try asker.values(for: call, keeper.api, account: account)
-      signedIn = try Words.nothingChanged(profile) { () throws(Failure) in
-        try keeper.api.login(values, account: account)
-      }
-    }
+    let signedIn = try signedIn(keeper, app, account: named)
     let session = signedIn.session
     if named == nil, try keeper.read(session.account) != nil {
       throw Failure(
@@ -120,6 +104,7 @@ struct Login: Command {
         hint: "-u NAME says that it is the same, or gives this one another name")
     }
     let old = revokeOld ? try keeper.read(session.account) : nil
+    try made?.save(in: app)
     try keeper.keep(session)
     try endOld(old, session, keeper, app)
     if profile.account == nil, let file = profile.file, file == app.profiles.path(of: profile.name)
@@ -144,6 +129,26 @@ struct Login: Command {
     guard let session = try keeper.read(account) else { return false }
     guard let left = session.secondsLeft(now: App.now()) else { return true }
     return left >= minTTL?.seconds ?? 30 || (session.refreshable && keeper.api.canRefresh(session))
+  }
+
+  /// The new session. Password and codes are gone from memory when this returns.
+  private func signedIn(
+    _ keeper: SessionKeeper, _ app: App, account: String?
+  ) throws(Failure) -> SignedIn {
+    let profile = keeper.api.profile
+    let asker = try Asker(
+      app: app, profile: profile,
+      sources: credentials.sources + [token.source, refreshToken.source], fields: credentials.field)
+    if asker.reader.isGiven(.token) || asker.reader.isGiven(.refreshToken) {
+      return SignedIn(session: try adopt(asker, keeper, account))
+    }
+    let call = profile.recipe.login
+    let account = try asker.account(for: call, keeper.api, known: account)
+    app.context.account = account
+    let values = try asker.values(for: call, keeper.api, account: account)
+    return try Words.nothingChanged(profile) { () throws(Failure) in
+      try keeper.api.login(values, account: account)
+    }
   }
 
   private func adopt(
@@ -197,7 +202,17 @@ struct Login: Command {
 /// The profile that `login URL` works with: one that is there, or a new one.
 struct NewProfile {
   var profile: Profile
-  var isNew: Bool
+  /// The text of a new one, which is written when it is known to stay.
+  var text: String?
+
+  var isNew: Bool { text != nil }
+
+  /// Writes a new profile's file; one that is there by now stays as it is.
+  func save(in app: App) throws(Failure) {
+    if let text, try !app.profiles.names().contains(profile.name) {
+      try app.profiles.create(profile.name, text: text)
+    }
+  }
 
   /// Takes `address` for the API's base or for the address that signs in (contract section 5).
   static func make(
@@ -224,17 +239,15 @@ struct NewProfile {
       return try existing(try app.profiles.load(name), base, signInPath, options)
     }
     if app.globals.profile == nil {
-      for name in names {
-        guard let profile = try? app.profiles.load(name),
-          profile.url.utf8.elementsEqual(base.utf8)
-            || profile.url.utf8.elementsEqual((base + "/").utf8)
-        else { continue }
+      let known = try WebURL(base, from: .person)
+      let same = try app.profiles(of: known) { $0.text == known.text }
+      if let profile = try app.one(of: same, for: known) {
         return try existing(profile, base, signInPath, options)
       }
     }
     let name = app.globals.profile ?? ProfileStore.name(fromHost: url.origin.host, taken: names)
-    let profile = try app.profiles.create(name, settings: [("url", .string(base))] + settings)
-    return NewProfile(profile: profile, isNew: true)
+    let draft = try app.profiles.draft(name, settings: [("url", .string(base))] + settings)
+    return NewProfile(profile: draft.profile, text: draft.text)
   }
 
   private static func existing(
@@ -259,6 +272,6 @@ struct NewProfile {
         .usage, "there is a profile for it already: \(profile.name)",
         hint: "authctl profile set \(profile.name) KEY=VALUE changes it")
     }
-    return NewProfile(profile: profile, isNew: false)
+    return NewProfile(profile: profile, text: nil)
   }
 }

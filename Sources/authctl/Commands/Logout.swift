@@ -29,7 +29,10 @@ struct Logout: Command {
   var wantsJSON: Bool { output.json }
 
   func run(in app: App) throws(Failure) -> Int32 {
-    let ends = all && globals.profile == nil ? try endEverything(app) : try endOne(app)
+    var failures: [Failure] = []
+    let ends =
+      all && globals.profile == nil
+      ? try endEverything(app, &failures) : try endOne(app, &failures)
     for (profile, end) in ends { tell(profile, end, app) }
     if output.json {
       try app.console.out(
@@ -42,12 +45,14 @@ struct Logout: Command {
           }
         ).serialized())
     }
-    return 0
+    // One session that cannot be ended does not keep the others alive.
+    for failure in failures { app.console.report(failure) }
+    return failures.map(\.kind.exitCode).max() ?? 0
   }
 
   private typealias End = (profile: String, end: SessionKeeper.Ended)
 
-  private func endOne(_ app: App) throws(Failure) -> [End] {
+  private func endOne(_ app: App, _ failures: inout [Failure]) throws(Failure) -> [End] {
     let profile = try app.choose().profile
     let keeper = try app.keeper(for: profile)
     var accounts: [String]
@@ -63,9 +68,13 @@ struct Logout: Command {
     }
     var ends: [End] = []
     for account in accounts {
-      ends.append((profile.name, try keeper.end(account, requireRevocation: requireRevocation)))
+      do throws(Failure) {
+        ends.append((profile.name, try keeper.end(account, requireRevocation: requireRevocation)))
+      } catch {
+        failures.append(error)
+      }
     }
-    if !ends.contains(where: \.end.deleted) {
+    if failures.isEmpty, !ends.contains(where: \.end.deleted) {
       app.console.notice("Not signed in to \(profile.name): there was nothing to forget.")
     }
     if let variable = app.tokenVariable(of: profile) {
@@ -74,7 +83,7 @@ struct Logout: Command {
     return ends
   }
 
-  private func endEverything(_ app: App) throws(Failure) -> [End] {
+  private func endEverything(_ app: App, _ failures: inout [Failure]) throws(Failure) -> [End] {
     let store = try app.store()
     var items = try store.list()
     if items.contains(where: { $0.profile == nil || $0.account == nil }) {
@@ -86,14 +95,22 @@ struct Logout: Command {
       guard let name = item.profile, let account = item.account else { continue }
       // Without its profile a session can be forgotten, not ended at the server.
       guard let profile = try? app.load(name) else {
+        if requireRevocation {
+          failures.append(Failure(.failed, "\(name): without its profile it cannot be ended"))
+          continue
+        }
         let deleted = try store.delete(profile: name, account: account)
         ends.append((name, SessionKeeper.Ended(account: account, deleted: deleted)))
         continue
       }
-      let keeper = try app.keeper(for: profile)
-      ends.append((name, try keeper.end(account, requireRevocation: requireRevocation)))
+      do throws(Failure) {
+        let keeper = try app.keeper(for: profile)
+        ends.append((name, try keeper.end(account, requireRevocation: requireRevocation)))
+      } catch {
+        failures.append(error)
+      }
     }
-    if ends.isEmpty { app.console.notice("There was no session to forget.") }
+    if ends.isEmpty, failures.isEmpty { app.console.notice("There was no session to forget.") }
     return ends
   }
 

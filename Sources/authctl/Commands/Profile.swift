@@ -120,7 +120,7 @@ struct ProfileList: Command {
 /// `authctl profile show [NAME]`
 struct ProfileShow: Command {
   static let configuration = CommandConfiguration(
-    commandName: "show", abstract: "The profile in force, and where each value comes from.",
+    commandName: "show", abstract: "The profile in force and where each value is from.",
     usage: "authctl profile show [<options>] [<name>]",
     discussion: """
       Examples:
@@ -235,7 +235,7 @@ struct ProfileSet: Command {
 /// `authctl profile remove NAME`
 struct ProfileRemove: Command {
   static let configuration = CommandConfiguration(
-    commandName: "remove", abstract: "Take a profile away; its sessions must be ended first.",
+    commandName: "remove", abstract: "Take a profile away; end its sessions first.",
     usage: "authctl profile remove [<options>] <name>",
     discussion: """
       Examples:
@@ -251,12 +251,9 @@ struct ProfileRemove: Command {
     _ = try app.profiles.text(of: name)
     let store = try app.store(mayPrompt: force)
     let accounts: [String]
-    do throws(Failure) {
-      accounts = try store.list(profiles: [name]).filter { $0.profile == name }.compactMap(
-        \.account)
-    } catch {
+    do throws(Failure) { accounts = try Self.accounts(of: name, store) } catch {
       // No store, no sessions to lose sight of; a locked one may hold some.
-      if error.kind == .storeLocked, !force { throw error }
+      if error.kind == .storeLocked { throw error }
       accounts = []
     }
     guard accounts.isEmpty || force else {
@@ -268,6 +265,23 @@ struct ProfileRemove: Command {
     try app.profiles.remove(name)
     app.console.notice("Removed the profile \(name).")
     return 0
+  }
+}
+
+extension ProfileRemove {
+  /// The accounts with a session; a keyring that tells only that there are some is unlocked first.
+  private static func accounts(
+    of name: String, _ store: SecretServiceStore
+  ) throws(Failure) -> [String] {
+    func mine() throws(Failure) -> [SessionItem] {
+      try store.list(profiles: [name]).filter { $0.profile == name || $0.profile == nil }
+    }
+    var items = try mine()
+    if items.contains(where: { $0.account == nil }) {
+      try store.open()
+      items = try mine()
+    }
+    return items.compactMap(\.account)
   }
 }
 

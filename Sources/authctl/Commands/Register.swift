@@ -23,17 +23,8 @@ struct Register: Command {
     let profile = try app.choose().profile
     let keeper = try app.keeper(for: profile)
     try keeper.openStore()
-    let asker = try Asker(
-      app: app, profile: profile, sources: credentials.sources, fields: credentials.field)
-    let call = profile.recipe.register
-    let known = app.globals.username ?? app.environment["AUTHCTL_USERNAME"] ?? profile.account
-    let account = try asker.account(for: call, keeper.api, known: known)
-    app.context.account = account
-    let values = try asker.values(for: call, keeper.api, account: account)
+    let (account, signedIn) = try registered(keeper, app)
     let name = account.map { DisplayText.oneLine($0) } ?? "the account"
-    let signedIn = try Words.nothingChanged(profile) { () throws(Failure) in
-      try keeper.api.register(values, account: account)
-    }
     guard let session = signedIn?.session else {
       app.console.notice("Registered \(name) at \(profile.name); nothing was stored.")
       let words = ["authctl", "login", "-p", profile.name] + (account.map { ["-u", $0] } ?? [])
@@ -55,5 +46,24 @@ struct Register: Command {
       try app.console.out(Words.json(session, keeper.api.base.origin, stored: true))
     }
     return 0
+  }
+
+  /// The account's name, and a session where the server gave one. The password is gone from memory
+  /// when this returns.
+  private func registered(
+    _ keeper: SessionKeeper, _ app: App
+  ) throws(Failure) -> (String?, SignedIn?) {
+    let profile = keeper.api.profile
+    let asker = try Asker(
+      app: app, profile: profile, sources: credentials.sources, fields: credentials.field)
+    let call = profile.recipe.register
+    let known = app.namedAccount(profile)?.name
+    let account = try asker.account(for: call, keeper.api, known: known)
+    app.context.account = account
+    let values = try asker.values(for: call, keeper.api, account: account)
+    let signedIn = try Words.nothingChanged(profile) { () throws(Failure) in
+      try keeper.api.register(values, account: account)
+    }
+    return (account, signedIn)
   }
 }

@@ -1,0 +1,179 @@
+import Glibc
+import Testing
+
+/// Certificates: security rule B13. The servers are `openssl s_server` (package openssl).
+@Suite(.enabled(if: access("/usr/bin/openssl", X_OK) == 0, "needs the package openssl"))
+struct TLSTests {
+  /// A server at 127.0.0.1 that answers GET with the whole HTTP answers in files of `folder`.
+  private struct Server {
+    var child: Child
+    var port: String
+    var url: String { "https://127.0.0.1:\(port)" }
+    var log: String { String(decoding: child.view.out + child.view.err, as: UTF8.self) }
+  }
+
+  private static let ok = "HTTP/1.0 200 OK\r\nContent-Type: text/plain\r\n\r\nsecret page\n"
+
+  /// Makes NAME.key and NAME.pem, self-signed, for 127.0.0.1.
+  private func certificate(_ box: Sandbox, _ name: String) async throws -> String {
+    let base = box.root + "/" + name
+    let run = try await box.run(
+      "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
+      "-keyout", base + ".key", "-out", base + ".pem", "-days", "2", "-subj", "/CN=" + name,
+      "-addext", "subjectAltName=IP:127.0.0.1", program: "/usr/bin/openssl")
+    try #require(run.status == 0, "\(run.stderr)")
+    return base
+  }
+
+  private func server(_ box: Sandbox, _ certificate: String, _ options: String...) async throws
+    -> Server
+  {
+    try box.write("www/page", Self.ok)
+    let child = try box.spawn(
+      Launch(
+        command: [
+          "/usr/bin/openssl", "s_server", "-accept", "127.0.0.1:0", "-cert", certificate + ".pem",
+          "-key", certificate + ".key", "-HTTP",
+        ] + options,
+        environment: box.environment(), directory: box.root + "/www", stdin: [],
+        keepInputOpen: true, limit: nil, isSampled: false),
+      isDaemon: true)
+    try await child.waitFor("ACCEPT ")
+    let view = await child.until {
+      find([10], in: $0.out, from: (find(Array("ACCEPT ".utf8), in: $0.out) ?? 0)) != nil
+    }
+    let text = String(decoding: view.out, as: UTF8.self)
+    let line = try #require(text.split(separator: "\n").first { $0.hasPrefix("ACCEPT ") })
+    return Server(child: child, port: String(line.split(separator: ":").last ?? ""))
+  }
+
+  private static let env: [String: String?] = ["AUTHCTL_TOKEN": "a-token"]
+
+  @Test func certificateIsVerified() async throws {
+    try await Sandbox.with(.none) { box in
+      let own = try await certificate(box, "own")
+      let other = try await certificate(box, "other")
+      let server = try await server(box, own)
+      try box.profile("shop", "url = \"\(server.url)\"\n")
+      try box.profile("pinned", "url = \"\(server.url)\"\n[network]\nca_file = \"\(own).pem\"\n")
+      try box.profile("name", "url = \"https://localhost:\(server.port)\"\n")
+      struct Row {
+        var words: [String]
+        var env: [String: String] = [:]
+        var status: Int32
+      }
+      let rows = [
+        Row(words: ["-p", "shop"], status: 8),
+        Row(words: ["-p", "shop", "--cacert", own + ".pem"], status: 0),
+        Row(words: ["-p", "shop", "--cacert", other + ".pem"], status: 8),
+        Row(words: ["-p", "shop", "--cacert", "/nowhere"], status: 8),
+        Row(words: ["-p", "shop"], env: ["CURL_CA_BUNDLE": own + ".pem"], status: 0),
+        Row(words: ["-p", "shop"], env: ["SSL_CERT_FILE": own + ".pem"], status: 0),
+        Row(
+          words: ["-p", "shop"],
+          env: ["CURL_CA_BUNDLE": other + ".pem", "SSL_CERT_FILE": own + ".pem"],
+          status: 8),
+        Row(
+          words: ["-p", "shop"], env: ["CURL_CA_BUNDLE": "", "SSL_CERT_FILE": own + ".pem"],
+          status: 0),
+        Row(words: ["-p", "pinned"], status: 0),
+        // The environment does not beat the profile's private authority, the command line does.
+        Row(words: ["-p", "pinned"], env: ["CURL_CA_BUNDLE": other + ".pem"], status: 0),
+        Row(words: ["-p", "pinned", "--cacert", other + ".pem"], status: 8),
+        // A certificate of another host.
+        Row(words: ["-p", "name", "--cacert", own + ".pem"], status: 8),
+      ]
+      for row in rows {
+        var env = Self.env
+        for (name, value) in row.env { env[name] = value }
+        env["SSLKEYLOGFILE"] = box.root + "/keys"
+        let run = try await box.run(["get", "/page"] + row.words, env: env)
+        #expect(run.status == row.status, "\(row.words) \(row.env): \(run.stderr)")
+        #expect(run.stdout == (row.status == 0 ? "secret page\n" : ""))
+        #expect(run.stderr.isEmpty == (row.status == 0), "\(run.stderr)")
+      }
+      #expect(!box.files().contains("keys"))
+    }
+  }
+
+  @Test func insecureWarnsEachTimeAndIsForThatRequestAlone() async throws {
+    try await Sandbox.with(.none) { box in
+      let server = try await server(box, try await certificate(box, "own"))
+      try box.profile("shop", "url = \"\(server.url)\"\n")
+      for more in [[], ["-q"], ["--errors", "json"]] {
+        let run = try await box.run(["get", "-k", "/page"] + more, env: Self.env)
+        #expect(run.status == 0)
+        #expect(run.stdout == "secret page\n")
+        #expect(
+          run.stderr
+            == "authctl: warning: -k: the certificate of \(server.url) is not verified\n")
+      }
+      #expect(try await box.run("get", "/page", env: Self.env).status == 8)
+      for words in [
+        ["login", "-k"], ["refresh", "-k"], ["logout", "-k"], ["whoami", "--insecure"],
+      ] {
+        #expect(try await box.run(words).status == 2, "\(words)")
+      }
+      try box.profile("loose", "url = \"\(server.url)\"\n[network]\ninsecure = true\n")
+      #expect(try await box.run("get", "-p", "loose", "/page", env: Self.env).status == 2)
+    }
+  }
+
+  @Test func renewalNeverRidesOnInsecure() async throws {
+    try await Sandbox.with { box in
+      let refresh = box.canary.make("refresh")
+      let server = try await server(box, try await certificate(box, "own"))
+      try box.profile("shop", Scene.profile(server.url))
+      // {"alg":"none"} . {"exp":1000000000} . x: a token that has ended long ago.
+      let token = "eyJhbGciOiJub25lIn0.eyJleHAiOjEwMDAwMDAwMDB9.eA"
+      let login = try await box.run(
+        "login", "-p", "shop", "-u", "ada", "--token-stdin", "--refresh-token-stdin",
+        stdin: "\(token)\n\(refresh)\n")
+      #expect(login.status == 0, "\(login.stderr)")
+      let run = try await box.run("get", "-k", "-p", "shop", "/page")
+      #expect(run.status == 8, "\(run.stderr)")
+      #expect(run.stdout == "")
+      #expect(!server.log.contains("FILE:"), "\(server.log)")
+      #expect(try await box.storedTokens() == [token])
+    }
+  }
+
+  @Test func oldProtocolsAreRefused() async throws {
+    try await Sandbox.with(.none) { box in
+      let own = try await certificate(box, "own")
+      for (option, status) in [("-tls1_1", 8), ("-tls1_2", 0)] as [(String, Int32)] {
+        let server = try await server(box, own, option, "-cipher", "ALL:@SECLEVEL=0")
+        try box.profile("shop", "url = \"\(server.url)\"\n")
+        let run = try await box.run("get", "/page", "--cacert", own + ".pem", env: Self.env)
+        #expect(run.status == status, "\(option): \(run.stderr)")
+      }
+    }
+  }
+
+  @Test func clientCertificateStaysWithTheRequestOrigins() async throws {
+    try await Sandbox.with(.none) { box in
+      let own = try await certificate(box, "own")
+      let client = try await certificate(box, "client")
+      let a = try await server(box, own, "-verify", "1")
+      let b = try await server(box, own, "-verify", "1")
+      try box.write("www/go", "HTTP/1.0 302 Found\r\nLocation: \(b.url)/page\r\n\r\n")
+      try box.profile(
+        "shop",
+        """
+        url = "\(a.url)"
+        [network]
+        ca_file = "\(own).pem"
+        client_cert = "\(client).pem"
+        client_key = "\(client).key"
+
+        """)
+      let run = try await box.run("get", "/go", env: Self.env)
+      #expect(run.status == 0, "\(run.stderr)")
+      #expect(run.stdout == "secret page\n")
+      await a.child.until { find(Array("FILE:go".utf8), in: $0.out + $0.err) != nil }
+      await b.child.until { find(Array("FILE:page".utf8), in: $0.out + $0.err) != nil }
+      #expect(a.log.contains("CN = client"), "\(a.log)")
+      #expect(!b.log.contains("CN = client"), "\(b.log)")
+    }
+  }
+}
