@@ -116,7 +116,8 @@ final class App {
     }
     return SecretServiceStore(
       timeout: globals.storeTimeout?.seconds ?? config.storeTimeout ?? 30,
-      mayPrompt: mayPrompt && mayAsk, busAddress: environment["DBUS_SESSION_BUS_ADDRESS"])
+      mayPrompt: mayPrompt && mayAsk, isAttended: mayAsk,
+      busAddress: environment["DBUS_SESSION_BUS_ADDRESS"])
   }
 
   // MARK: - One API

@@ -112,7 +112,9 @@ final class Console {
   func insist(_ text: String) { complain("authctl: warning: " + shown(text)) }
 
   /// A line of foreign text that the caller has marked as such.
-  func remark(_ line: String) { complain(shown(line)) }
+  func remark(_ line: String) {
+    complain(DisplayText.oneLine(redactor.mask(line), limit: 4096))
+  }
 
   /// The HTTP status line of a request that failed; not with `-q`.
   func status(_ failure: Failure) {

@@ -117,6 +117,7 @@ struct RequestRun {
     failure.status = head.status
     failure.url = shownURL
     failure.profile = profile.name
+    failure.account = app.context.account
     app.console.status(failure)
     return kind.exitCode
   }

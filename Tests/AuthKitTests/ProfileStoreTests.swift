@@ -73,7 +73,9 @@ private func failure(_ body: () throws -> Void) -> Failure? {
     let folder = try Folder()
     #expect(failure { try folder.store.create("shop", text: "url = 1") }?.kind == .usage)
     try folder.store.create("shop", text: url)
-    let wrong = failure { try folder.store.change("shop", set: [("session.expired", .array([.number(200)]))]) }
+    let wrong = failure {
+      try folder.store.change("shop", set: [("session.expired", .array([.number(200)]))])
+    }
     #expect(wrong?.kind == .usage)
     #expect(try folder.store.text(of: "shop") == url)
     #expect(failure { try folder.store.change("shop", set: [], unset: ["url"]) }?.kind == .usage)
@@ -277,7 +279,7 @@ private func failure(_ body: () throws -> Void) -> Failure? {
     let store = folder.store
     #expect(failure { _ = try store.load(name) }?.kind == .usage)
     #expect(failure { try store.create(name, text: url) }?.kind == .usage)
-    #expect(failure { try store.set(name, "account", "ada") }?.kind == .usage)
+    #expect(failure { try store.change(name, set: [("account", "ada")]) }?.kind == .usage)
     #expect(failure { try store.remove(name) }?.kind == .usage)
     #expect(failure { try store.setDefault(name) }?.kind == .usage)
     #expect(try ConfigFolder.list(folder.path).count == 2, "nothing was made")

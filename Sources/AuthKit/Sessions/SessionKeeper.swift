@@ -271,7 +271,14 @@ public final class SessionKeeper {
       let status = answer.head.status
       let isDead = status == 401 && !api.canRefresh(session)
       if (200...399).contains(status) || isDead { return (true, nil) }
-      return (false, Failure(.failed, "HTTP \(status) from \(api.named(call))"))
+      var failure = Failure(
+        status >= 500 ? .serverError : .clientError,
+        "\(profile.name): HTTP \(status) \(DisplayText.oneLine(answer.head.reason, limit: 60)): "
+          + api.named(call))
+      failure.server = answer.words
+      failure.status = status
+      failure.account = session.account
+      return (false, failure)
     } catch {
       return (false, error)
     }

@@ -41,19 +41,23 @@ public final class SecretServiceStore {
   private let timeout: Double
   private let promptTimeout: Double
   private let mayPrompt: Bool
+  private let isAttended: Bool
   private let busAddress: String?
   private var bus: SecretServiceBus?
 
   /// A store that connects at first use. Each operation has `timeout` seconds, and `promptTimeout`
   /// seconds more while a dialog of the keyring is open; without `mayPrompt` nothing is unlocked
-  /// and no dialog raised. `busAddress` is what DBUS_SESSION_BUS_ADDRESS says; nil: it is not set.
+  /// and no dialog raised. `isAttended` chooses the hint: whether somebody could be asked at all.
+  /// `busAddress` is what DBUS_SESSION_BUS_ADDRESS says; nil: it is not set.
   public init(
-    timeout: Double = 30, promptTimeout: Double = 120, mayPrompt: Bool, busAddress: String? = nil
+    timeout: Double = 30, promptTimeout: Double = 120, mayPrompt: Bool,
+    isAttended: Bool? = nil, busAddress: String? = nil
   ) {
     // A day at most (NaN too): the limits become integers of milliseconds.
     self.timeout = timeout < 86_400 ? max(timeout, 0.001) : 86_400
     self.promptTimeout = promptTimeout < 86_400 ? max(promptTimeout, 0.001) : 86_400
     self.mayPrompt = mayPrompt
+    self.isAttended = isAttended ?? mayPrompt
     self.busAddress = busAddress
   }
 
@@ -287,7 +291,7 @@ public final class SecretServiceStore {
   private func locked(_ bus: SecretServiceBus, _ path: String) -> Failure {
     let parts = path.utf8.split(separator: UInt8(ascii: "/")).prefix(5).map { String($0) ?? "" }
     let label = try? bus.label(ofCollection: "/" + parts.joined(separator: "/"))
-    return .keyringLocked(bus.serviceName, collection: label, mayPrompt: mayPrompt)
+    return .keyringLocked(bus.serviceName, collection: label, mayPrompt: isAttended)
   }
 
   private func twoItems(

@@ -117,7 +117,7 @@ struct Logout: Command {
   private func tell(_ profile: String, _ end: SessionKeeper.Ended, _ app: App) {
     guard end.deleted else { return }
     if let reason = end.reason {
-      app.console.warn("\(profile): the server did not end the session: \(reason.message)")
+      app.console.warn("the server did not end the session: \(reason.message)")
     }
     let name = DisplayText.oneLine(end.account)
     let where_ = end.revoked == true ? "at the server and here" : "here"

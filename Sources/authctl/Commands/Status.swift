@@ -115,6 +115,10 @@ struct StoredSession {
       if let profile, let own = item.profile, !own.utf8.elementsEqual(profile.utf8) { continue }
       if let account, let own = item.account, !own.utf8.elementsEqual(account.utf8) { continue }
       var row = try StoredSession(item, store)
+      // A keyring never unlocked tells the profile by its hash alone; the profile tells the rest.
+      if row.origin == nil, let name = item.profile, let url = try? app.load(name).url {
+        row.origin = try? WebURL(url, from: .person).origin.description
+      }
       row.isDefault =
         standard != nil && item.profile == standard
         && (standardAccount == nil || item.account == nil || item.account == standardAccount)
