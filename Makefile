@@ -19,7 +19,7 @@ TEST_PACKAGES := $(DEMO_PACKAGES) libsecret-tools curl
 # The Swift runtime inside, symbols out, and nothing offered to libraries opened later: 1 ms less at
 # each start. libc, and libcurl and libsecret, which are opened when they are needed, stay outside
 # and get their security updates from the system.
-RELEASE := -c release --product authctl --static-swift-stdlib \
+RELEASE := -c release --product authctl --static-swift-stdlib --disable-local-rpath \
   -Xlinker -s -Xlinker --no-export-dynamic
 
 SHELL := /bin/bash

@@ -12,7 +12,6 @@ final class Console {
   let isErrTerminal: Bool
   /// Whether to write ANSI colours there: https://no-color.org, https://bixense.com/clicolors
   let usesColourOut: Bool
-  let usesColourErr: Bool
 
   private let isQuiet: Bool
   private let errorsAsJSON: Bool
@@ -34,7 +33,6 @@ final class Console {
     isOutTerminal = isatty(STDOUT_FILENO) == 1
     isErrTerminal = isatty(STDERR_FILENO) == 1
     usesColourOut = Self.usesColour(onTerminal: isOutTerminal, environment)
-    usesColourErr = Self.usesColour(onTerminal: isErrTerminal, environment)
   }
 
   /// The width of the terminal in columns; 80 when there is none.

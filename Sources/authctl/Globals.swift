@@ -227,16 +227,6 @@ func split(
   )
 }
 
-extension String {
-  /// Without spaces and tabs at both ends.
-  var trimmingSpaces: String {
-    var bytes = Substring(self).utf8
-    while let byte = bytes.first, byte == 0x20 || byte == 0x09 { bytes = bytes.dropFirst() }
-    while let byte = bytes.last, byte == 0x20 || byte == 0x09 { bytes = bytes.dropLast() }
-    return String(decoding: bytes, as: UTF8.self)
-  }
-}
-
 extension Globals {
   /// As if no option had been given.
   static func standard() throws(Failure) -> Globals {

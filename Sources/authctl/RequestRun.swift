@@ -166,9 +166,9 @@ struct RequestRun {
       throw Failure(.usage, "-H: \(DisplayText.oneLine(name, limit: 40)) is not a header name")
     }
     guard !options.anonymous else { return }
-    let lower = HeaderSyntax.lowercased(name)
+    let lower = name.asciiLowercased
     let carriers = profile.recipe.request.headers.filter { !$0.value.names.isEmpty }
-    if carriers.contains(where: { HeaderSyntax.lowercased($0.name) == lower })
+    if carriers.contains(where: { $0.name.asciiLowercased == lower })
       || lower == "cookie" && profile.recipe.request.cookies
     {
       throw Failure(
@@ -186,13 +186,13 @@ struct RequestRun {
     var secret: Set<String> = []
     if !options.showSecrets {
       let named = profile.recipe.request.headers.filter { !$0.value.names.isEmpty }.map(\.name)
-      secret = Set(named.map(HeaderSyntax.lowercased))
-      secret.formUnion(profile.secretAnswerHeaders.map(HeaderSyntax.lowercased))
+      secret = Set(named.map(\.asciiLowercased))
+      secret.formUnion(profile.secretAnswerHeaders.map(\.asciiLowercased))
       if profile.recipe.request.cookies { secret.insert("set-cookie") }
     }
     var text = "\(head.version) \(head.status) \(head.reason)\r\n"
     for field in head.fields {
-      let isSecret = secret.contains(HeaderSyntax.lowercased(field.name))
+      let isSecret = secret.contains(field.name.asciiLowercased)
       text += "\(field.name): \(isSecret ? "***" : field.value)\r\n"
     }
     return text + "\r\n"

@@ -11,11 +11,6 @@ private func library() throws(Failure) -> authctl_curl {
   return functions.pointee
 }
 
-/// libcurl's name and version, `libcurl/7.88.1 OpenSSL/3.0.19 …`.
-public func libcurlVersion() throws(Failure) -> String {
-  try library().curl_version().map { String(cString: $0) } ?? "libcurl"
-}
-
 /// A URL as libcurl reads it; the same handle makes the request.
 /// https://curl.se/libcurl/c/libcurl-url.html
 public final class WebURL {
@@ -113,13 +108,6 @@ public final class WebURL {
   }
 
   deinit { curl.curl_url_cleanup(handle) }
-}
-
-extension String {
-  /// A–Z lowered, all other bytes as they are: `lowercased()` would make a K of U+212A.
-  var asciiLowercased: String {
-    String(decoding: utf8.map { $0 >= 0x41 && $0 <= 0x5A ? $0 | 0x20 : $0 }, as: UTF8.self)
-  }
 }
 
 /// Sends one request and receives one answer; the connection is kept for the next one.
@@ -387,9 +375,9 @@ private struct Receiver {
     if text.utf8.starts(with: "SSL certificate problem".utf8)
       || text.utf8.starts(with: "SSL: ".utf8) || text.utf8.starts(with: "error ".utf8)
     {
-      tlsDetail = text.trimmingNewline
+      tlsDetail = text.trimmingLineEnd
     }
-    settings.trace?(text.trimmingNewline)
+    settings.trace?(text.trimmingLineEnd)
   }
 
   /// An answer without a head at all cannot happen with HTTP/1 or later; HTTP/0.9 is off.

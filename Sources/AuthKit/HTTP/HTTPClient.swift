@@ -83,6 +83,7 @@ public final class HTTPClient {
     } onBody: { (bytes) throws(Failure) in
       body.append(contentsOf: bytes)
     }
+    logBody(of: head, body)
     return (head, body)
   }
 
@@ -353,6 +354,17 @@ public final class HTTPClient {
       let name = DisplayText.oneLine(field.name)
       log("< \(name): \(isSecret ? "***" : DisplayText.oneLine(Self.masked(field)))")
     }
+  }
+
+  /// Answers to sign-ins are told by their names alone (rule B3).
+  private func logBody(of head: ResponseHead, _ body: [UInt8]) {
+    guard let log else { return }
+    var keys: [String]?
+    if case .object(let members)? = try? JSONValue.parse(body) { keys = members.map(\.key) }
+    let summary = body.withUnsafeBytes {
+      Redactor.bodySummary(contentType: head.mediaType, bytes: $0, keys: keys)
+    }
+    log("< \(DisplayText.oneLine(summary))")
   }
 
   /// Headers that hold URLs are masked as URLs are.

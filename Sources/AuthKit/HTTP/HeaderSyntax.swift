@@ -44,24 +44,15 @@ public enum HeaderSyntax {
   /// Whether a recipe may not set the header `name`: it would change where the request goes or
   /// where it ends.
   public static func isForbiddenInRecipe(_ name: String) -> Bool {
-    let name = lowercased(name)
+    let name = name.asciiLowercased
     return isForbiddenBesideCredential(name)
       || ["connection", "te", "trailer", "upgrade", "expect"].contains(name)
   }
 
   /// Whether `-H` may not set the header `name` in a request that carries a credential.
   public static func isForbiddenBesideCredential(_ name: String) -> Bool {
-    let name = lowercased(name)
+    let name = name.asciiLowercased
     return ["host", "content-length", "transfer-encoding"].contains(name)
       || name.utf8.starts(with: "proxy-".utf8)
-  }
-
-  /// `name` with A to Z in lower case and nothing else changed: for Swift's `lowercased()` the
-  /// Kelvin sign U+212A is a `k`.
-  public static func lowercased(_ name: String) -> String {
-    String(
-      decoding: name.utf8.map { byte in
-        byte >= UInt8(ascii: "A") && byte <= UInt8(ascii: "Z") ? byte | 0x20 : byte
-      }, as: UTF8.self)
   }
 }

@@ -106,7 +106,7 @@ public struct ResponseHead: Sendable {
   init() {}
 
   init(statusLine bytes: UnsafeRawBufferPointer) {
-    let words = DisplayText.repaired(bytes).trimmingNewline
+    let words = DisplayText.repaired(bytes).trimmingLineEnd
       .utf8.split(separator: UInt8(ascii: " "), maxSplits: 2, omittingEmptySubsequences: false)
       .map { String(decoding: $0, as: UTF8.self) }
     version = words.first ?? ""
@@ -188,13 +188,4 @@ public struct TransferSettings {
   public var trace: ((String) -> Void)?
 
   public init() {}
-}
-
-extension String {
-  /// Without line ends at its end.
-  var trimmingNewline: String {
-    var bytes = Substring(self).utf8
-    while let byte = bytes.last, byte == 0x0A || byte == 0x0D { bytes = bytes.dropLast() }
-    return String(decoding: bytes, as: UTF8.self)
-  }
 }

@@ -132,7 +132,7 @@ extension Redactor {
   /// Whether the value of the header `name` is never shown. `recipe` holds the names of the headers
   /// that the recipe sets or reads, in ASCII lower case.
   public static func isSensitive(header name: String, recipe: Set<String>) -> Bool {
-    let name = HeaderSyntax.lowercased(name)
+    let name = name.asciiLowercased
     return ["authorization", "proxy-authorization", "cookie", "set-cookie"].contains(name)
       || recipe.contains(name)
   }
@@ -151,7 +151,7 @@ extension Redactor {
     guard let start = bytes.firstIndex(where: isQueryMark) else {
       return String(decoding: bytes, as: UTF8.self)
     }
-    let names = sensitiveParameters.union(names.map(HeaderSyntax.lowercased))
+    let names = sensitiveParameters.union(names.map(\.asciiLowercased))
     var shown = Array(bytes[..<start])
     var rest = bytes[start...]
     while let separator = rest.first {
@@ -193,7 +193,7 @@ extension Redactor {
   private static func bodyKind(
     _ contentType: String?, _ bytes: UnsafeRawBufferPointer, hasKeys: Bool
   ) -> String {
-    let type = HeaderSyntax.lowercased(contentType ?? "").utf8.prefix { !"; \t".utf8.contains($0) }
+    let type = (contentType ?? "").asciiLowercased.utf8.prefix { !"; \t".utf8.contains($0) }
     let subtype = type.split { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "+") }.last
     switch subtype.map(String.init) {
     case _ where hasKeys, "json": return "json"
@@ -248,7 +248,7 @@ extension Redactor {
       parts.append(name[(open + 1)...].dropLast())
     }
     return parts.contains {
-      names.contains(HeaderSyntax.lowercased(String(decoding: $0, as: UTF8.self)))
+      names.contains(String(decoding: $0, as: UTF8.self).asciiLowercased)
     }
   }
 }

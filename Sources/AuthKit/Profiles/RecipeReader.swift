@@ -111,7 +111,7 @@ struct RecipeReader {
       guard HeaderSyntax.isToken(name) else {
         throw values.failure(key, name, "is no name of a header (RFC 9110)")
       }
-      let lower = HeaderSyntax.lowercased(name)
+      let lower = name.asciiLowercased
       guard !HeaderSyntax.isForbiddenInRecipe(name) else {
         throw values.failure(key, name, "a recipe may not set this header")
       }
@@ -248,7 +248,7 @@ struct RecipeReader {
       }
     }
     for (name, text) in try values.textMembers("oauth.parameters") ?? [] {
-      guard !Self.ownParameters.contains(HeaderSyntax.lowercased(name)) else {
+      guard !Self.ownParameters.contains(name.asciiLowercased) else {
         throw values.failure("oauth.parameters", name, "authctl sets this parameter itself")
       }
       try refuseStaticSecret(try template(text, "oauth.parameters", name), "oauth.parameters", name)
@@ -357,10 +357,10 @@ struct RecipeReader {
   ) throws(Failure) {
     let name = name ?? member
     guard template.names.isEmpty, !template.pieces.isEmpty else { return }
-    let lower = HeaderSyntax.lowercased(name)
+    let lower = name.asciiLowercased
     guard Self.secretWords.contains(where: { Self.contains(lower, $0) }) else { return }
     guard
-      !publicNames.contains(where: { HeaderSyntax.lowercased($0).utf8.elementsEqual(lower.utf8) })
+      !publicNames.contains(where: { $0.asciiLowercased.utf8.elementsEqual(lower.utf8) })
     else {
       return
     }

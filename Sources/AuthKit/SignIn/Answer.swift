@@ -66,7 +66,7 @@ struct Answer {
       }
       return nil
     case .body:
-      guard let text = String(validating: body, as: UTF8.self)?.trimmingNewline, !text.isEmpty,
+      guard let text = String(validating: body, as: UTF8.self)?.trimmingLineEnd, !text.isEmpty,
         head.mediaType != "text/html"
       else { return nil }
       return .string(text)

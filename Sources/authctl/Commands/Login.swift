@@ -267,9 +267,15 @@ struct NewProfile {
           "authctl", "profile", "set", profile.name, "login.path=\(signInPath)",
         ]))
     }
-    guard options.isEmpty else {
+    let wanted = options.isEmpty ? [] : try options.settings()
+    let isOther = wanted.contains { setting in
+      // The usual preset, where none was named, asks for nothing.
+      if setting.key == "preset", options.preset == nil { return false }
+      return profile.values.first { $0.key == setting.key }?.value != setting.value
+    }
+    guard !isOther else {
       throw Failure(
-        .usage, "there is a profile for it already: \(profile.name)",
+        .usage, "there is a profile for it already, which says otherwise: \(profile.name)",
         hint: "authctl profile set \(profile.name) KEY=VALUE changes it")
     }
     return NewProfile(profile: profile, text: nil)

@@ -359,11 +359,3 @@ struct ProfilePresets: Command {
     return 0
   }
 }
-
-extension String {
-  fileprivate var trimmingLineEnd: String {
-    var bytes = Substring(self).utf8
-    while let byte = bytes.last, byte == 0x0A || byte == 0x0D { bytes = bytes.dropLast() }
-    return String(decoding: bytes, as: UTF8.self)
-  }
-}

@@ -1,0 +1,23 @@
+// Text as bytes: Swift's own `lowercased`, `hasSuffix` and trimming see graphemes, where CR LF is one
+// Character and U+212A lowers to k.
+extension String {
+  /// A-Z lowered, all other bytes as they are.
+  public var asciiLowercased: String {
+    String(decoding: utf8.map { $0 >= 0x41 && $0 <= 0x5A ? $0 | 0x20 : $0 }, as: UTF8.self)
+  }
+
+  /// Without CR and LF at the end.
+  public var trimmingLineEnd: String {
+    var bytes = Substring(self).utf8
+    while let byte = bytes.last, byte == 0x0A || byte == 0x0D { bytes = bytes.dropLast() }
+    return String(decoding: bytes, as: UTF8.self)
+  }
+
+  /// Without spaces and tabs at both ends.
+  public var trimmingSpaces: String {
+    var bytes = Substring(self).utf8
+    while let byte = bytes.first, byte == 0x20 || byte == 0x09 { bytes = bytes.dropFirst() }
+    while let byte = bytes.last, byte == 0x20 || byte == 0x09 { bytes = bytes.dropLast() }
+    return String(decoding: bytes, as: UTF8.self)
+  }
+}
