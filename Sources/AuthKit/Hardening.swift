@@ -69,7 +69,7 @@ public enum Hardening {
     guard let function = dlsym(nil, "prctl"),
       unsafeBitCast(function, to: ProcessControl.self)(setDumpable, 0, 0, 0, 0) == 0
     else {
-      throw Failure(.failed, "the kernel did not let this process keep its memory to itself")
+      throw Failure(.failed, "prctl(PR_SET_DUMPABLE) failed")
     }
   }
 
@@ -92,7 +92,7 @@ public enum Hardening {
       let mode = O_RDONLY
       // open(2) gives the lowest number that is free: this one, as those below it are open.
       guard open("/dev/null", mode) == descriptor else {
-        throw Failure(.failed, "descriptor \(descriptor) is closed, and /dev/null is no help")
+        throw Failure(.failed, "descriptor \(descriptor) is closed, and /dev/null cannot be opened")
       }
     }
   }

@@ -175,7 +175,7 @@ extension App {
   /// What a person gives must be fit for a header at once: it is their mistake, not a server's.
   private func checked(_ token: consuming Secret, _ variable: String) throws(Failure) -> Secret {
     guard token.withBytes({ HeaderSyntax.isRecipeValue($0) }) else {
-      throw Failure(.usage, "\(variable) holds a character that no token has")
+      throw Failure(.usage, "\(variable) holds a byte that may not stand in a header")
     }
     return token
   }

@@ -45,7 +45,7 @@ enum CommandWords {
     while index < words.count {
       if withValue.contains(words[index]) {
         guard index + 1 < words.count else {
-          throw Failure(.usage, "\(words[index]) wants a value", hint: "authctl help")
+          throw Failure(.usage, "\(words[index]) needs a value", hint: "authctl help")
         }
         index += 2
       } else if flags.contains(words[index]) || isCluster(words[index]) || isJoined(words[index]) {

@@ -122,7 +122,7 @@ final class Terminal {
     // before they are read. Where nothing can stop this process, go on.
     for _ in 0..<3 where tcgetpgrp(descriptor) != getpgrp() { kill(0, SIGTTOU) }
     var settings = termios()
-    guard tcgetattr(descriptor, &settings) == 0 else { throw unusable("its settings are hidden") }
+    guard tcgetattr(descriptor, &settings) == 0 else { throw unusable("tcgetattr failed") }
     let original = settings
     settings.c_lflag &= ~tcflag_t(ECHO)
     settings.c_lflag |= tcflag_t(ECHONL)

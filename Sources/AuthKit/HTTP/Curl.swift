@@ -87,7 +87,7 @@ public final class WebURL {
     }
     guard let (origin, whole, path) = read() else {
       curl.curl_url_cleanup(handle)
-      throw Self.refusal(text, "it is not a URL that can be asked", source)
+      throw Self.refusal(text, "libcurl cannot read it as a URL", source)
     }
     self.curl = curl
     self.handle = handle

@@ -160,7 +160,7 @@ public final class HTTPClient {
       count += 1
       guard count <= maximumRedirects else {
         throw Failure(
-          .tooManyRedirects, "\(request.url.origin) redirects in circles: \(count) redirects",
+          .tooManyRedirects, "\(request.url.origin) redirects more than \(maximumRedirects) times",
           hint: "--max-redirs N allows more")
       }
       let next = try request.url.resolving(location.target, from: .server)

@@ -147,8 +147,8 @@ extension SessionKeeper {
         hint: "set \(variable) to a token that is valid, or unset it and sign in")
       failure.profile = profile.name
     } else {
-      let why =
-        profile.recipe.refresh == nil || !session.refreshable ? "no renewal" : "renewed in vain"
+      let isRenewable = profile.recipe.refresh != nil && session.refreshable
+      let why = isRenewable ? "a renewal did not help" : "no renewal"
       failure = expired(session, .rejected, why)
     }
     failure.server = answer.words

@@ -62,7 +62,7 @@ struct Expansion {
       let kind: Failure.Kind =
         template.names.allSatisfy(\.isPersonal) ? .usage : .answerNotUnderstood
       throw Failure(
-        kind, "\(profile): the value for the header \(name) holds a character that no header has")
+        kind, "\(profile): the value for \(name) holds a byte that may not stand in a header")
     }
     return try WireHeader(name: name, value: value)
   }

@@ -380,7 +380,7 @@ final class SecretServiceBus {
 
   /// Takes over and frees `error`.
   private func failure(_ error: UnsafeMutablePointer<GError>?) -> Failure {
-    guard let error else { return .keyringFailed(serviceName, "an error without words") }
+    guard let error else { return .keyringFailed(serviceName, "it gave no reason") }
     defer { c.g_error_free(error) }
     if let remote = c.g_dbus_error_get_remote_error(error) {
       remoteError = String(cString: remote)

@@ -49,7 +49,7 @@ struct RequestOptions: ParsableArguments {
   @Flag(name: .customLong("ignore-status"), help: "The same as --ok 3xx,4xx,5xx.")
   var ignoreStatus = false
 
-  @Flag(help: "Send no credential; one's own by -H.")
+  @Flag(help: "Send no credential but what -H gives.")
   var anonymous = false
 
   @Option(

@@ -298,7 +298,7 @@ struct ProfileDefault: Command {
       """)
 
   @Argument(help: ArgumentHelp("Its name.", valueName: "name")) var name: String?
-  @Flag(help: "Have none.") var unset = false
+  @Flag(help: "Unset it.") var unset = false
   @OptionGroup(title: "Global options") var globals: Globals
 
   func run(in app: App) throws(Failure) -> Int32 {

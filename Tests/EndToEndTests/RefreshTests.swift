@@ -1,0 +1,265 @@
+import Glibc
+import Testing
+
+/// Renewal: contract section 6. Whether one asks or thirty, the server sees one refresh.
+@Suite struct RefreshTests {
+  private func withShop(
+    rotates: Bool = true, without: Set<String> = [], more: String = "",
+    _ body: @Sendable (Shop, APIServer) async throws -> Void
+  ) async throws {
+    try await Sandbox.with { box in
+      let api = try await box.api(rotates ? "--rotate" : "--no-rotate")
+      let shop = try Shop(box, api.url, without: without, more: more)
+      try await shop.signIn()
+      try await body(shop, api)
+    }
+  }
+
+  @Test func expiredTokenIsRenewedOnceAndTheNewOneUsed() async throws {
+    try await withShop { shop, api in
+      let old = try await (shop.accessToken(), shop.refreshToken(), shop.payload()["generation"])
+      try await shop.age(ended: 7300)
+      let run = try await shop.box.run("get", "/me")
+      #expect(run.stdout == Shop.me)
+      #expect(run.stderr == "")
+      #expect(run.status == 0)
+      #expect(
+        try await api.counts() == ["POST /login": 1, "POST /refresh": 1, "GET /me": 1])
+      let new = try await (shop.accessToken(), shop.refreshToken(), shop.payload()["generation"])
+      #expect(new.0 != old.0)
+      #expect(new.1 != old.1)
+      #expect(new.2 == old.2)
+      #expect(
+        try await api.requests().last?["headers"]?["authorization"]?.string == "Bearer \(new.0)")
+      #expect(try await shop.box.items().count == 1)
+      #expect(try await shop.box.run("get", "/me").status == 0)
+      #expect(try await api.count("POST /refresh") == 1)
+    }
+  }
+
+  /// The answer of `GET /me` is held back: by then the new pair must be in the store.
+  @Test func newPairIsStoredBeforeItIsUsed() async throws {
+    try await withShop { shop, api in
+      let old = try await shop.refreshToken()
+      try await shop.age(ended: 10)
+      try await api.misbehave(["path": "/me", "delay_ms": 60_000])
+      let get = try shop.box.start(["get", "/me"])
+      try await api.waitFor("GET /me")
+      #expect(try await shop.refreshToken() != old)
+      let sent = try await api.requests().last?["headers"]?["authorization"]?.string
+      #expect(try await shop.accessToken() == sent?.dropFirst("Bearer ".count).description)
+      get.signal(SIGKILL)
+      #expect(try await get.finish().status == 137)
+      #expect(try await shop.box.run("get", "/me").stdout == Shop.me)
+      #expect(try await api.count("POST /refresh") == 1)
+    }
+  }
+
+  @Test func answerWithoutRefreshTokenKeepsTheOldOne() async throws {
+    try await withShop(rotates: false) { shop, api in
+      let old = try await (shop.accessToken(), shop.refreshToken())
+      for renewals in 1...2 {
+        try await shop.age(ended: 10)
+        #expect(try await shop.box.run("get", "/me").stdout == Shop.me)
+        #expect(try await api.count("POST /refresh") == renewals)
+        #expect(try await shop.refreshToken() == old.1)
+        #expect(try await shop.accessToken() != old.0)
+      }
+    }
+  }
+
+  @Test func refusedTokenIsRenewedOnceAndTheRequestRepeatedOnce() async throws {
+    try await withShop { shop, api in
+      try await api.expire()
+      let run = try await shop.box.run("get", "/me")
+      #expect(run.stdout == Shop.me)
+      #expect(run.stderr == "")
+      #expect(run.status == 0)
+      #expect(try await api.counts() == ["POST /login": 1, "POST /refresh": 1, "GET /me": 2])
+    }
+  }
+
+  @Test func serverThatRefusesForEverIsAskedTwice() async throws {
+    try await withShop { shop, api in
+      try await api.misbehave([
+        "path": "/me", "times": 0, "status": 401, "body": #"{"message":"No."}"#,
+      ])
+      let run = try await shop.box.run("get", "/me")
+      #expect(run.stdout == "")
+      #expect(run.stderr.hasPrefix("authctl: shop: session of \(Shop.ada) "), "\(run.stderr)")
+      #expect(run.stderr.hasSuffix("\nserver: No.\n" + Shop.loginHint), "\(run.stderr)")
+      #expect(run.status == 11)
+      #expect(try await api.counts() == ["POST /login": 1, "POST /refresh": 1, "GET /me": 2])
+      #expect(try await shop.box.items().count == 1)
+    }
+  }
+
+  /// One that was renewed before the request is not renewed again after it.
+  @Test func oneRefreshPerRun() async throws {
+    try await withShop { shop, api in
+      try await api.misbehave(["path": "/me", "times": 0, "status": 401])
+      try await shop.age(ended: 10)
+      #expect(try await shop.box.run("get", "/me").status == 11)
+      #expect(try await api.counts() == ["POST /login": 1, "POST /refresh": 1, "GET /me": 1])
+    }
+  }
+
+  @Test func refusedRenewalEndsTheSession() async throws {
+    try await withShop { shop, api in
+      try await api.ask(
+        "POST", "/refresh", ["refresh_token": .string(try await shop.refreshToken())])
+      try await shop.age(ended: 7300)
+      for arguments in [["get", "/me"], ["token"], ["whoami"]] {
+        let box = shop.box
+        // Each of them finds the session as it was before the refusal.
+        let item = try await shop.item()
+        let run = try await box.run(arguments)
+        #expect(run.stdout == "")
+        #expect(
+          run.stderr
+            == "authctl: shop: session of \(Shop.ada) expired 2 h ago; renewal refused\n"
+            + "server: HTTP 401: Refresh token was already used.\n" + Shop.loginHint)
+        #expect(run.status == 11)
+        #expect(try await box.items().count <= 1)
+        if !(try await box.items().isEmpty) { try await shop.clear() }
+        try await box.store(
+          attributes: item.attributes, secret: item.secret ?? "", label: item.label)
+      }
+      #expect(try await api.count("GET /me") == 0)
+      // Said by the server in its own ways.
+      for status in [400, 403, 422] {
+        let item = try await shop.item()
+        try await api.misbehave(["path": "/refresh", "status": .number(Double(status))])
+        let run = try await shop.box.run("get", "/me")
+        #expect(
+          run.stderr
+            == "authctl: shop: session of \(Shop.ada) expired 2 h ago; renewal refused\n"
+            + "server: HTTP \(status)\n" + Shop.loginHint)
+        #expect(run.status == 11)
+        try await shop.clear()
+        try await shop.box.store(
+          attributes: item.attributes, secret: item.secret ?? "", label: item.label)
+      }
+    }
+  }
+
+  /// 5xx, 429, no answer: the refresh token may be good still, so nothing is lost.
+  @Test func failedRenewalKeepsTheSession() async throws {
+    try await withShop(more: "[network]\nidle_timeout = 1") { shop, api in
+      try await shop.age(ended: 7300)
+      let before = try await shop.box.items()
+      let cases: [(trick: JSON, status: Int32)] = [
+        (["path": "/refresh", "status": 503, "body": #"{"message":"Later."}"#], 5),
+        (["path": "/refresh", "status": 500, "content_type": "text/html", "body": "<p>x"], 5),
+        (["path": "/refresh", "status": 429], 4), (["path": "/refresh", "status": 404], 4),
+        (["path": "/refresh", "status": 302, "headers": [["Location", "/sign-in-form"]]], 15),
+        (["path": "/refresh", "status": 200, "body": "{}"], 15),
+        (["path": "/refresh", "status": 200, "body": "<html>", "content_type": "text/html"], 15),
+        (["path": "/refresh", "status": 503, "delay_ms": 30_000], 9),
+      ]
+      for (trick, status) in cases {
+        try await api.misbehave(trick)
+        let run = try await shop.box.run("get", "/me")
+        #expect(run.status == status, "\(trick.text): \(run.stderr)")
+        #expect(run.stdout == "")
+        #expect(run.hasErrorForm, "\(run.stderr)")
+        #expect(try await shop.box.items() == before, "\(trick.text)")
+      }
+      #expect(try await api.count("GET /me") == 0)
+      #expect(try await api.count("POST /refresh") == cases.count)
+      await api.stop()
+      for arguments in [["get", "/me"], ["token"], ["refresh"]] {
+        let run = try await shop.box.run(arguments)
+        #expect(run.stdout == "")
+        #expect(
+          run.stderr.hasPrefix("authctl: cannot reach \(api.url): connection refused\n"),
+          "\(run.stderr)")
+        #expect(run.hasErrorForm)
+        #expect(run.status == 7)
+        #expect(try await shop.box.items() == before)
+      }
+    }
+  }
+
+  @Test func sessionThatCannotBeRenewedIsNotSent() async throws {
+    try await withShop(without: ["refresh"]) { shop, api in
+      for (ago, words) in [(7300.0, "2 h"), (47, "47 s"), (260_000, "3 days"), (900, "15 min")] {
+        try await shop.age(ended: ago)
+        let before = try await shop.box.items()
+        let all = [["get", "/me"], ["token"], ["whoami"], ["refresh"]]
+        for arguments in ago == 7300 ? all : Array(all.prefix(1)) {
+          let run = try await shop.box.run(arguments)
+          #expect(run.stdout == "")
+          let expected =
+            "authctl: shop: session of \(Shop.ada) expired \(words) ago (no renewal)\n"
+            + Shop.loginHint
+          // The clock goes on while the runs of 47 s are made.
+          if ago == 47 {
+            #expect(run.stderr.hasSuffix(" s ago (no renewal)\n" + Shop.loginHint))
+          } else {
+            #expect(run.stderr == expected)
+          }
+          #expect(run.status == 11)
+        }
+        #expect(try await shop.box.items() == before)
+      }
+      #expect(try await api.counts() == ["POST /login": 1])
+    }
+  }
+
+  @Test func refreshCommandRenewsNow() async throws {
+    try await withShop { shop, api in
+      let old = try await shop.refreshToken()
+      let run = try await shop.box.run("refresh")
+      #expect(run.stdout == "")
+      #expect(run.stderr == "Renewed shop as \(Shop.ada). Valid 15 min, renews itself.\n")
+      #expect(run.status == 0)
+      #expect(try await shop.refreshToken() != old)
+      let json = try await shop.box.run("refresh", "--json", "-q")
+      let end = try #require(try await shop.payload()["expires_at"]?.number)
+      #expect(
+        try JSON(parsing: json.stdout) == [
+          "profile": "shop", "account": .string(Shop.ada), "origin": .string(api.url),
+          "expires_at": .string(Shop.date(end, "%Y-%m-%dT%H:%M:%SZ")), "refreshable": true,
+          "store": "secret-service",
+        ])
+      #expect(json.stderr == "")
+      #expect(try await api.counts() == ["POST /login": 1, "POST /refresh": 2])
+
+      let variable = try await shop.box.run("refresh", env: ["AUTHCTL_TOKEN": "of-the-environment"])
+      #expect(variable.status == 2)
+      let nobody = try await shop.box.run("refresh", "-u", "bob@example.com")
+      #expect(
+        nobody.stderr == "authctl: not signed in to shop (\(api.url))\n"
+          + "hint: authctl login -p shop -u bob@example.com\n")
+      #expect(nobody.status == 10)
+      #expect(try await api.count("POST /refresh") == 2)
+
+      try await api.misbehave(["path": "/refresh", "status": 401, "body": #"{"message":"No."}"#])
+      let refused = try await shop.box.run("refresh")
+      #expect(refused.stdout == "")
+      #expect(refused.stderr.hasSuffix("\nserver: HTTP 401: No.\n" + Shop.loginHint))
+      #expect(refused.status == 11)
+    }
+  }
+
+  @Test(arguments: [true, false]) func manyProcessesSendOneRefresh(
+    _ isKnownToHaveEnded: Bool
+  ) async throws {
+    try await withShop { shop, api in
+      if isKnownToHaveEnded { try await shop.age(ended: 10) } else { try await api.expire() }
+      let runs = try (0..<(isKnownToHaveEnded ? 30 : 12)).map { _ in
+        try shop.box.start(["get", "/me"])
+      }
+      for run in runs {
+        let end = try await run.finish()
+        #expect(end.stdout == Shop.me)
+        #expect(end.stderr == "")
+        #expect(end.status == 0)
+      }
+      #expect(try await api.count("POST /refresh") == 1)
+      #expect(try await shop.box.items().count == 1)
+      #expect(try await shop.box.run("refresh").status == 0)
+    }
+  }
+}

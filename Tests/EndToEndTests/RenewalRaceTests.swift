@@ -1,0 +1,139 @@
+import Glibc
+import Testing
+
+/// Processes that meet at one session: contract section 6, rules B1 and B8.
+@Suite struct RenewalRaceTests {
+  /// A shop whose token has ended and whose refresh was begun by a `get` that now waits for it.
+  private func withSlowRefresh(
+    _ trick: JSON = ["path": "/refresh", "delay_ms": 1500],
+    _ body: @Sendable (Shop, APIServer, Child) async throws -> Void
+  ) async throws {
+    try await Sandbox.with { box in
+      let api = try await box.api()
+      let shop = try Shop(box, api.url)
+      try await shop.signIn()
+      try await shop.age(ended: 10)
+      try await api.misbehave(trick)
+      let get = try box.start(["get", "/me"])
+      try await api.waitFor("POST /refresh")
+      try await body(shop, api, get)
+    }
+  }
+
+  @Test func anotherTakesOverWhenTheHolderIsKilled() async throws {
+    // 503 instead of the real answer: the refresh token is not spent.
+    try await withSlowRefresh(["path": "/refresh", "delay_ms": 60_000, "status": 503]) {
+      shop, api, get in
+      let next = try shop.box.start(["get", "/me"])
+      get.signal(SIGKILL)
+      #expect(try await get.finish().status == 137)
+      let run = try await next.finish()
+      #expect(run.stdout == Shop.me)
+      #expect(run.stderr == "")
+      #expect(run.status == 0)
+      #expect(try await api.count("POST /refresh") == 2)
+    }
+  }
+
+  @Test func waiterGivesUpAfterItsLockTimeout() async throws {
+    try await withSlowRefresh(["path": "/refresh", "delay_ms": 60_000, "status": 503]) {
+      shop, api, get in
+      let before = try await shop.box.items()
+      let run = try await shop.box.run("get", "/me", "--lock-timeout", "1")
+      #expect(run.status == 9)
+      #expect(run.stdout == "")
+      #expect(run.hasErrorForm)
+      #expect(try await api.count("POST /refresh") == 1)
+      #expect(try await shop.box.items() == before)
+      get.signal(SIGKILL)
+    }
+  }
+
+  @Test func waiterUsesWhatTheHolderGot() async throws {
+    try await withSlowRefresh { shop, api, get in
+      let others = try (0..<3).map { _ in try shop.box.start(["get", "/me"]) }
+      for child in [get] + others {
+        let run = try await child.finish()
+        #expect(run.stdout == Shop.me)
+        #expect(run.status == 0)
+      }
+      #expect(try await api.count("POST /refresh") == 1)
+    }
+  }
+
+  @Test func logoutDuringARefreshIsNotUndone() async throws {
+    try await withSlowRefresh { shop, api, get in
+      let logout = try await shop.box.run("logout")
+      #expect(logout.status == 0, "\(logout.stderr)")
+      let first = try await get.finish()
+      // Its request came before or after the revocation.
+      #expect([0, 10, 11].contains(first.status), "\(first.stderr)")
+      #expect(try await shop.box.items().isEmpty)
+      let after = try await shop.box.run("get", "/me")
+      #expect(after.status == 10)
+      // No token of that session works at the server.
+      let sent = try await api.requests().compactMap { $0["headers"]?["authorization"]?.string }
+      #expect(!sent.isEmpty)
+      for token in Set(sent) {
+        let run = try await shop.box.run(
+          "get", "--ignore-status", "/me",
+          env: ["AUTHCTL_TOKEN": token.dropFirst("Bearer ".count).description])
+        #expect(!run.stdout.contains("Ada"), "\(run.stderr)")
+      }
+    }
+  }
+
+  @Test func loginDuringARefreshStays() async throws {
+    try await withSlowRefresh { shop, api, get in
+      let old = try await shop.payload()["generation"]?.string
+      let login = try await shop.login()
+      #expect(login.status == 0, "\(login.stderr)")
+      let first = try await get.finish()
+      #expect(first.stdout == Shop.me)
+      #expect(first.status == 0)
+      #expect(try await shop.payload()["generation"]?.string != old)
+      #expect(try await shop.box.items().count == 1)
+      let renewed = try await api.requests().last { $0["path"] == "/me" }?["headers"]?[
+        "authorization"]
+      let stored = try await shop.accessToken()
+      #expect(renewed?.string != "Bearer \(stored)")
+      #expect(try await shop.box.run("get", "/me").stdout == Shop.me)
+      #expect(try await shop.box.run("refresh").status == 0)
+    }
+  }
+
+  @Test func loginOfAnotherDuringARefreshStays() async throws {
+    try await withSlowRefresh { shop, api, get in
+      try await shop.signIn(Shop.grace, password: Shop.gracePassword)
+      let grace = try await shop.item(Shop.grace)
+      #expect(try await get.finish().stdout == Shop.me)
+      #expect(try await shop.item(Shop.grace) == grace)
+      #expect(try await shop.box.items().count == 2)
+      #expect(try await shop.box.run("whoami", "-u", Shop.grace).stdout == Shop.grace + "\n")
+      #expect(try await shop.box.run("whoami").stdout == Shop.ada + "\n")
+      #expect(try await api.count("POST /refresh") == 1)
+    }
+  }
+
+  /// A cron job has fewer variables than a terminal; both meet at the same lock.
+  @Test func environmentDoesNotChangeTheLock() async throws {
+    try await withSlowRefresh { shop, api, get in
+      let bus = "unix:path=\(shop.box.root)/none;unix:path=\(shop.box.busSocket)"
+      let elsewhere = shop.box.root + "/elsewhere"
+      mkdir(elsewhere, 0o700)
+      let environments: [[String: String?]] = [
+        ["XDG_RUNTIME_DIR": nil], ["XDG_RUNTIME_DIR": elsewhere],
+        ["DBUS_SESSION_BUS_ADDRESS": bus],
+        ["LANG": nil, "TZ": nil, "XDG_CACHE_HOME": nil, "XDG_DATA_HOME": nil, "TMPDIR": elsewhere],
+      ]
+      let others = try environments.map { try shop.box.start(["get", "/me"], env: $0) }
+      for child in [get] + others {
+        let run = try await child.finish()
+        #expect(run.stdout == Shop.me, "\(run.stderr)")
+        #expect(run.status == 0)
+      }
+      #expect(try await api.count("POST /refresh") == 1)
+      #expect(!shop.box.files().contains { $0.hasPrefix("run/") || $0.hasPrefix("elsewhere/") })
+    }
+  }
+}

@@ -1,0 +1,258 @@
+import Glibc
+import Testing
+
+/// The secret store is locked, missing, stopped or full of surprises: contract sections 3, 4 and 7,
+/// rule B12, the texts of screens.md. "Locked" never reads as "not signed in".
+@Suite struct StoreFailureTests {
+  private static let locked =
+    "authctl: the keyring is locked (gnome-keyring, collection \"Login\")\n"
+    + "hint: unlock it in the desktop session, or use AUTHCTL_STORE=file\n"
+  private static let noService =
+    "authctl: no Secret Service on this bus (org.freedesktop.secrets)\n"
+    + "hint: apt install gnome-keyring, or AUTHCTL_STORE=file (authctl help ci)\n"
+  private static let noBus =
+    "authctl: no D-Bus session here: DBUS_SESSION_BUS_ADDRESS is unset\n"
+    + "hint: AUTHCTL_TOKEN, or AUTHCTL_STORE=file (authctl help ci)\n"
+
+  /// Everything that needs the store and must say so.
+  private static let commands = [
+    "get -p shop --no-input /me", "token", "refresh", "whoami", "logout --all",
+    "login -p shop --if-needed --password-stdin",
+  ]
+  private static let essential = [
+    "get /me", "whoami --offline", "login -p shop --password-stdin", "logout",
+    "register -p shop -u bob@example.com --password-stdin",
+  ]
+
+  private func withShop(
+    _ kind: Sandbox.Kind = .keyring, _ body: @Sendable (Shop, APIServer) async throws -> Void
+  ) async throws {
+    try await Sandbox.with(kind) { box in
+      let api = try await box.api()
+      let shop = try Shop(box, api.url)
+      if kind == .keyring { try await shop.signIn() }
+      try await api.reset()
+      try await body(shop, api)
+    }
+  }
+
+  /// Runs `commands`, which must all end with 12 and `stderr`, and nothing be sent.
+  private func allEnd(
+    _ shop: Shop, _ api: APIServer, _ stderr: String, env: [String: String?] = [:],
+    options: [String] = [], _ commands: [String] = essential
+  ) async throws {
+    for command in commands {
+      let run = try await shop.box.run(
+        command.split(separator: " ").map(String.init) + options,
+        stdin: command.contains("stdin") ? Shop.password + "\n" : nil, env: env)
+      #expect(run.stderr == stderr, "\(command)")
+      #expect(run.stdout == "", "\(command)")
+      #expect(run.status == 12, "\(command)")
+    }
+    #expect(try await api.counts() == [:])
+  }
+
+  private func startLockedKeyring(_ box: Sandbox) async throws {
+    try await box.killKeyring()
+    var variables = box.environment()
+    for name in ["HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME"] {
+      variables[name] = box.root + "/keyring"
+    }
+    _ = try box.spawn(
+      Launch(
+        command: [
+          "/usr/bin/gnome-keyring-daemon", "--foreground", "--components=secrets",
+          "--control-directory=\(box.root)/keyring/control",
+        ], environment: variables, directory: box.root, limit: nil, isSampled: false),
+      isDaemon: true)
+    let wait = try await box.run(
+      "wait", "--session", "--timeout", "20", "org.freedesktop.secrets", program: "/usr/bin/gdbus")
+    try #require(wait.status == 0, "\(wait.stderr)")
+  }
+
+  @Test func lockedKeyringIsToldByEveryCommand() async throws {
+    try await withShop { shop, api in
+      try await shop.box.lockKeyring()
+      try await allEnd(shop, api, Self.locked, Self.essential + Self.commands)
+      let check = try await shop.box.run("status", "--check")
+      #expect(check.stdout + check.stderr == "")
+      #expect(check.status == 12)
+      let json = try await shop.box.run("get", "/me", "--errors", "json")
+      #expect(
+        try JSON(parsing: json.stderr)["error"]?["code"] == "store_locked", "\(json.stderr)")
+      #expect(try JSON(parsing: json.stderr)["error"]?["exit"] == 12)
+    }
+  }
+
+  @Test func lockedSessionIsListedAsLocked() async throws {
+    try await withShop { shop, api in
+      try await shop.box.lockKeyring()
+      let status = try await shop.box.run("status")
+      #expect(
+        status.stdout == """
+            PROFILE  ACCOUNT          STATE   LEFT  ORIGIN
+          * shop     ada@example.com  locked  -     \(api.url)
+
+          """)
+      #expect(status.stderr == "")
+      #expect(status.status == 0)
+      let json = try JSON(parsing: try await shop.box.run("status", "--json").stdout)[0]
+      #expect(json?["state"] == "locked")
+      for name in ["expires_at", "seconds_left", "refreshable"] {
+        #expect(json?[name] == JSON.null)
+      }
+      let list = try await shop.box.run("profile", "list")
+      #expect(
+        list.stdout == """
+            NAME  PRESET  ACCOUNTS  STATE   URL
+          * shop  -       1         locked  \(api.url)
+
+          """)
+      #expect(list.stderr == "")
+      #expect(list.status == 0)
+      let bare = try await shop.box.run([])
+      let first = bare.stdout.split(separator: "\n").first ?? ""
+      #expect(first.hasPrefix("* shop  ada@example.com  locked"), "\(bare.stdout)")
+      #expect(bare.stderr == "")
+      #expect(bare.status == 0)
+      #expect(try await api.counts() == [:])
+    }
+  }
+
+  /// A keyring never unlocked since its start knows hashes of the attributes only.
+  @Test func keyringThatWasNeverUnlockedIsLockedToo() async throws {
+    try await withShop { shop, api in
+      try await startLockedKeyring(shop.box)
+      try await allEnd(shop, api, Self.locked)
+      let status = try await shop.box.run("status")
+      #expect(
+        status.stdout == """
+            PROFILE  ACCOUNT  STATE   LEFT  ORIGIN
+          * shop     ?        locked  -     \(api.url)
+
+          """)
+      #expect(status.status == 0)
+      #expect(try await shop.box.run("status", "--check").status == 12)
+      let json = try JSON(parsing: try await shop.box.run("status", "--json").stdout)[0]
+      #expect(json?["profile"] == "shop")
+      #expect(json?["account"] == JSON.null)
+      #expect(json?["state"] == "locked")
+    }
+  }
+
+  /// On a terminal the hint is the command that unlocks; without a prompter the dialog is over at
+  /// once. What never raises one says the same with a terminal as without.
+  @Test func terminalGetsADialogOnlyWhereOneMayBeRaised() async throws {
+    try await withShop { shop, api in
+      try await shop.box.lockKeyring()
+      let get = try await shop.box.terminal(["get", "/me"], answers: [])
+      #expect(get.screen == "authctl: the keyring stayed locked: its dialog was dismissed\n")
+      #expect(get.status == 12)
+      let offline = try await shop.box.terminal(["whoami", "--offline"], answers: [])
+      #expect(
+        offline.screen == """
+          authctl: the keyring is locked (gnome-keyring, collection "Login")
+          hint: authctl store unlock
+
+          """)
+      #expect(offline.status == 12)
+      let status = try await shop.box.terminal(["status"], answers: [])
+      #expect(status.screen.hasSuffix("\nhint: authctl store unlock\n"), "\(status.screen)")
+      #expect(status.status == 0)
+      #expect(try await api.counts() == [:])
+    }
+  }
+
+  @Test func busWithoutAService() async throws {
+    try await withShop(.busOnly) { shop, api in
+      try await allEnd(shop, api, Self.noService, Self.essential + ["status"])
+      #expect(try await shop.box.run("status", "--check").status == 12)
+    }
+  }
+
+  @Test func noBusAtAll() async throws {
+    try await withShop(.none) { shop, api in
+      // The machine's own bus would be used, where there is one.
+      try #require(access("/run/user/\(geteuid())/bus", F_OK) != 0)
+      try await allEnd(shop, api, Self.noBus, Self.essential + ["status"])
+      try await allEnd(
+        shop, api, Self.noBus, env: ["DBUS_SESSION_BUS_ADDRESS": ""], ["get /me"])
+      let bare = try await shop.box.run([])
+      #expect(bare.stderr == Self.noBus)
+      #expect(bare.status == 12)
+    }
+  }
+
+  @Test func nothingConfiguredTouchesNoStore() async throws {
+    try await Sandbox.with(.none) { box in
+      let run = try await box.run([])
+      #expect(
+        run.stdout == """
+          authctl signs in to an HTTP API once; then scripts and you send requests.
+
+            authctl login https://api.example.com    sign in; asks what it needs
+            authctl get /me                          a request, signed in
+            authctl status                           who is signed in, how long
+
+          All commands: authctl help        Manual: man authctl
+
+          """)
+      #expect(run.stderr == "")
+      #expect(run.status == 0)
+    }
+  }
+
+  @Test func stoppedKeyringIsWaitedForNoLongerThanSaid() async throws {
+    try await withShop { shop, api in
+      shop.box.stopKeyring()
+      for command in ["get /me", "status", "whoami --offline", "logout"] {
+        let run = try await shop.box.run(
+          command.split(separator: " ").map(String.init) + ["--store-timeout", "1s"])
+        #expect(
+          run.stderr.hasPrefix("authctl: the keyring did not answer within 1 s\n"),
+          "\(command): \(run.stderr)")
+        #expect(run.hasErrorForm)
+        #expect(run.stdout == "")
+        #expect(run.status == 12)
+      }
+      let login = try await shop.login("--store-timeout", "1s")
+      #expect(login.status == 12)
+      #expect(try await api.counts() == [:])
+      shop.box.continueKeyring()
+      #expect(try await shop.box.run("get", "/me").stdout == Shop.me)
+    }
+  }
+
+  @Test func killedKeyringIsNoService() async throws {
+    try await withShop { shop, api in
+      try await shop.box.killKeyring()
+      try await allEnd(shop, api, Self.noService, ["get /me", "login -p shop --password-stdin"])
+      try await shop.box.startKeyring()
+      #expect(try await shop.box.run("get", "/me").stdout == Shop.me)
+    }
+  }
+
+  /// The keyring goes between the sign-in's request and its answer: no session, so no success.
+  @Test func sessionThatCannotBeSavedIsAFailedLogin() async throws {
+    try await withShop { shop, api in
+      for isLocked in [true, false] {
+        try await api.reset()
+        let before = try await shop.box.items()
+        try await api.misbehave(["path": "/login", "delay_ms": 1000])
+        let login = try shop.box.start(
+          ["login", "-p", "shop", "--password-stdin", "--store-timeout", "2s"],
+          stdin: Shop.password + "\n")
+        try await api.waitFor("POST /login")
+        if isLocked { try await shop.box.lockKeyring() } else { try await shop.box.killKeyring() }
+        let run = try await login.finish()
+        #expect(run.status == 12, "\(run.stderr)")
+        #expect(run.stdout == "")
+        #expect(run.hasErrorForm)
+        #expect(!run.stderr.contains("Signed in"))
+        if isLocked { try await shop.box.killKeyring() }
+        try await shop.box.startKeyring()
+        #expect(try await shop.box.items() == before)
+      }
+    }
+  }
+}
