@@ -234,6 +234,12 @@ extension App {
     return profile.account.map { ($0, "profile's account") }
   }
 
+  /// The first line of `-v`: what was chosen, and why.
+  func tell(_ choice: Choice, _ account: (name: String, reason: String)?) {
+    let who = account.map { ", \(DisplayText.oneLine($0.name)) (\($0.reason))" } ?? ""
+    console.verbose("* \(choice.profile.name) (\(choice.reason))\(who)")
+  }
+
   /// The accounts that have a stored session of the profile.
   func storedAccounts(of keeper: SessionKeeper) throws(Failure) -> [String] {
     let profile = keeper.api.profile.name
@@ -264,9 +270,7 @@ extension App {
     }
     let account = try account(of: keeper)
     context.account = account.name
-    console.verbose(
-      "* \(choice.profile.name) (\(choice.reason)), "
-        + "\(DisplayText.oneLine(account.name)) (\(account.reason))")
+    tell(choice, account)
     guard let session = try keeper.read(account.name) else {
       throw keeper.notSignedIn(account.name)
     }

@@ -14,6 +14,7 @@ enum CommandWords {
   enum Wish {
     case version
     case help(any ParsableCommand.Type)
+    case topic(String)
     /// A command and the words behind its name, global options that stood before it among them.
     case run(any ParsableCommand.Type, [String], name: String)
   }
@@ -30,6 +31,9 @@ enum CommandWords {
     case "-h", "--help": return .help(Authctl.self)
     case "help":
       let path = rest.dropFirst().prefix { $0.utf8.first != UInt8(ascii: "-") }
+      if path.count == 1, let text = path.first.flatMap({ Topics.texts[$0] }) {
+        return .topic(text)
+      }
       return .help(try find(path).command)
     default: break
     }

@@ -37,6 +37,7 @@ enum Main {
     switch try CommandWords.wish(arguments) {
     case .version: return write("authctl \(version)\n")
     case .help(let command): return write(Authctl.helpMessage(for: command) + "\n")
+    case .topic(let text): return write(text + "\n")
     case .run(let command, let words, let name):
       type = command
       do { parsed = try type.parseAsRoot(words) } catch {

@@ -163,22 +163,33 @@ public final class HTTPClient {
           .tooManyRedirects, "\(request.url.origin) redirects more than \(maximumRedirects) times",
           hint: "--max-redirs N allows more")
       }
-      let next = try request.url.resolving(location.target, from: .server)
-      try check(hop: next, from: request)
-      if Self.looksLikeSignIn(next.path) {
-        hops.signInPage = "HTTP \(location.status) to \(next.path)"
+      request = try redirected(request, location.status, to: location.target)
+      if Self.looksLikeSignIn(request.url.path) {
+        hops.signInPage = "HTTP \(location.status) to \(request.url.path)"
       }
-      let stays = isHome && homes.contains(next.origin)
+      let stays = isHome && homes.contains(request.url.origin)
       log?(
-        "* redirect to \(Redactor.maskedQuery(next.text))"
+        "* redirect to \(Redactor.maskedQuery(request.url.text))"
           + (stays || credential == nil ? "" : ", asked without the credential"))
-      if location.status == 303 || (location.status <= 302 && request.method == "POST") {
-        if request.method != "HEAD" { request.method = "GET" }
-        request.body = nil
-        request.parts = []
-      }
-      request.url = next
     }
+  }
+
+  /// The request that a redirect asks for (RFC 9110, section 15.4).
+  ///
+  /// - Throws: `origin_refused` from https to http, and for a body that would go to another origin.
+  private func redirected(
+    _ request: WireRequest, _ status: Int, to target: String
+  ) throws(Failure) -> WireRequest {
+    let next = try request.url.resolving(target, from: .server)
+    try check(hop: next, from: request)
+    var request = request
+    request.url = next
+    if status == 303 || (status <= 302 && request.method == "POST") {
+      if request.method != "HEAD" { request.method = "GET" }
+      request.body = nil
+      request.parts = []
+    }
+    return request
   }
 
   /// Last segments of paths at which people sign in (contract section 5).

@@ -88,6 +88,7 @@ struct Login: Command {
     }
     let keeper = try app.keeper(for: profile)
     let known = app.namedAccount(profile)
+    app.tell(choice, known)
     let named = try storedAccount(known?.name, app, keeper)
     if ifNeeded, let account = named, try serves(account, keeper) {
       return try report(try keeper.read(account), keeper, app, quietly: true)

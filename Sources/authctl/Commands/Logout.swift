@@ -53,7 +53,9 @@ struct Logout: Command {
   private typealias End = (profile: String, end: SessionKeeper.Ended)
 
   private func endOne(_ app: App, _ failures: inout [Failure]) throws(Failure) -> [End] {
-    let profile = try app.choose().profile
+    let choice = try app.choose()
+    let profile = choice.profile
+    app.tell(choice, all ? nil : app.namedAccount(profile))
     let keeper = try app.keeper(for: profile)
     var accounts: [String]
     if all {

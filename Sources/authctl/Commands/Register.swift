@@ -20,7 +20,9 @@ struct Register: Command {
   var wantsJSON: Bool { output.json }
 
   func run(in app: App) throws(Failure) -> Int32 {
-    let profile = try app.choose().profile
+    let choice = try app.choose()
+    let profile = choice.profile
+    app.tell(choice, app.namedAccount(profile))
     let keeper = try app.keeper(for: profile)
     try keeper.openStore()
     let (account, signedIn) = try registered(keeper, app)
