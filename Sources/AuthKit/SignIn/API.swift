@@ -180,7 +180,8 @@ public final class API {
   ) throws(Failure) -> WireHeader {
     guard value.withBytes({ HeaderSyntax.isRecipeValue($0) }) else {
       throw Failure(
-        .answerNotUnderstood, "\(profile.name): the token holds a byte that may not stand in a header")
+        .answerNotUnderstood,
+        "\(profile.name): the token holds a byte that may not stand in a header")
     }
     var builder = SecretBuilder()
     builder.append(scheme)
