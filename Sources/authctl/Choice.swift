@@ -213,7 +213,7 @@ extension App {
   ///   `not_signed_in` where none is.
   func account(of keeper: SessionKeeper) throws(Failure) -> (name: String, reason: String) {
     if let named = namedAccount(keeper.api.profile) { return named }
-    let names = try storedAccounts(of: keeper)
+    let names = try storedAccounts(of: keeper.api.profile.name, in: keeper.store)
     guard let first = names.first else { throw keeper.notSignedIn(nil) }
     guard names.count == 1 else {
       throw Failure(
@@ -241,17 +241,18 @@ extension App {
   }
 
   /// The accounts that have a stored session of the profile.
-  func storedAccounts(of keeper: SessionKeeper) throws(Failure) -> [String] {
-    let profile = keeper.api.profile.name
+  func storedAccounts(
+    of profile: String, in store: SecretServiceStore
+  ) throws(Failure) -> [String] {
     func mine() throws(Failure) -> [SessionItem] {
-      try keeper.items().filter { item in
+      try store.list(profiles: [profile]).filter { item in
         item.profile.map { $0.utf8.elementsEqual(profile.utf8) } ?? true
       }
     }
     var items = try mine()
     // Hashed attributes of a keyring that was never unlocked tell that there is something, not what.
     if items.contains(where: { $0.account == nil }) {
-      try keeper.openStore()
+      try store.open()
       items = try mine()
     }
     return items.compactMap(\.account).sorted()

@@ -115,7 +115,7 @@ public final class CurlClient {
   private let easy: UnsafeMutableRawPointer
   private let curl: authctl_curl
 
-  public init() throws(Failure) {
+  init() throws(Failure) {
     curl = try library()
     guard let easy = curl.curl_easy_init() else { throw Failure(.failed, "libcurl did not start") }
     self.easy = easy

@@ -4,12 +4,15 @@ internal import Glibc
 public struct HTTPOptions {
   /// `-k`: for the request on the command line alone, never for a sign-in or a refresh (rule B13).
   public var insecure = false
+  /// The file of certificate authorities to trust, and no others (`--cacert`).
   public var caFile: String?
   /// Seconds; none: the profile's.
   public var connectTimeout: Double?
   /// `-m`, seconds.
   public var totalTimeout: Double?
+  /// Ask for a compressed answer, and undo that (`--compressed`).
   public var compressed = false
+  /// As if no option had been given.
   public init() {}
 }
 
@@ -22,7 +25,7 @@ public struct Credential {
   /// Cookies that the recipe keeps; none, when it keeps none.
   public var cookies: CookieJar?
 
-  public init(headers: [WireHeader], origins: [Origin], cookies: CookieJar?) {
+  init(headers: [WireHeader], origins: [Origin], cookies: CookieJar?) {
     self.headers = headers
     self.origins = origins
     self.cookies = cookies
@@ -50,6 +53,12 @@ public final class HTTPClient {
   private let warn: (String) -> Void
   private var curl: CurlClient?
 
+  /// - Parameters:
+  ///   - base: the origin of the profile's `url`.
+  ///   - environment: for proxies and certificate authorities.
+  ///   - warn: gets what must be said, whatever the verbosity.
+  ///   - log: gets the lines of `-v`, masked by place.
+  ///   - trace: gets libcurl's own remarks.
   public init(
     profile: Profile, base: Origin, options: HTTPOptions, environment: [String: String],
     clock: @escaping () -> Moment, warn: @escaping (String) -> Void, log: ((String) -> Void)?,

@@ -79,9 +79,9 @@ public final class WireHeader {
 
 /// One part of a multipart/form-data body.
 public struct WirePart {
-  public var name: String
-  public var value: SharedSecret
-  public init(name: String, value: SharedSecret) {
+  var name: String
+  var value: SharedSecret
+  init(name: String, value: SharedSecret) {
     self.name = name
     self.value = value
   }
@@ -91,7 +91,9 @@ public struct WirePart {
 public struct ResponseHead: Sendable {
   /// A header as it came.
   public struct Field: Sendable {
+    /// The name as it came.
     public let name: String
+    /// The value without spaces around it.
     public let value: String
   }
 
@@ -101,6 +103,7 @@ public struct ResponseHead: Sendable {
   public private(set) var status = 0
   /// The reason phrase, the server's or, where it sent none, the registered one.
   public private(set) var reason = ""
+  /// The headers, in order.
   public private(set) var fields: [Field] = []
 
   init() {}
@@ -167,19 +170,19 @@ public struct TransferSettings {
   /// 256 KiB (rule B6).
   static let largestHead = 256 * 1024
 
-  public var connectTimeout: Double = 10
+  var connectTimeout: Double = 10
   /// Without a byte.
   public var idleTimeout: Double = 60
-  public var totalTimeout: Double?
+  var totalTimeout: Double?
   /// Bytes after decoding; none: unlimited.
   public var largestBody: Int?
   /// Ask for and undo a Content-Encoding.
   public var compressed = false
-  public var insecure = false
-  public var caFile: String?
-  public var caFolder: String?
-  public var clientCertificate: String?
-  public var clientKey: String?
+  var insecure = false
+  var caFile: String?
+  var caFolder: String?
+  var clientCertificate: String?
+  var clientKey: String?
   /// None: as the environment says. Empty: no proxy.
   public var proxy: String?
   /// Rule A7: refuse any peer but this machine.
@@ -187,5 +190,5 @@ public struct TransferSettings {
   /// Gets libcurl's own remarks, with `-vv`.
   public var trace: ((String) -> Void)?
 
-  public init() {}
+  init() {}
 }

@@ -189,6 +189,7 @@ public struct Config: Sendable, Equatable {
   /// Seconds to wait for another process's refresh.
   public var lockTimeout: Double?
 
+  /// Everything is open.
   public init() {}
 }
 

@@ -29,9 +29,9 @@ public struct Call: Sendable {
 
   /// One member of a body.
   public struct Field: Sendable {
-    public var name: String
-    public var value: Body
-    public init(name: String, value: Body) {
+    var name: String
+    var value: Body
+    init(name: String, value: Body) {
       self.name = name
       self.value = value
     }
@@ -39,26 +39,30 @@ public struct Call: Sendable {
 
   /// A query parameter or a header.
   public struct Pair: Sendable {
+    /// The parameter's or header's name.
     public var name: String
+    /// What it holds.
     public var value: Template
-    public init(name: String, value: Template) {
+    init(name: String, value: Template) {
       self.name = name
       self.value = value
     }
   }
 
+  /// The method (RFC 9110, section 9).
   public var method = "POST"
   /// A path, appended to the profile's `url`, or an absolute URL.
   public var path: Template
+  /// What the Authorization header is made of.
   public var authorization = Authorization.none
-  public var encoding = Encoding.json
-  public var query: [Pair] = []
-  public var headers: [Pair] = []
-  public var body: Body?
+  var encoding = Encoding.json
+  var query: [Pair] = []
+  var headers: [Pair] = []
+  var body: Body?
   /// Whether placeholders of secrets may stand in path and query.
   public var secretsInURL = false
 
-  public init(path: Template) { self.path = path }
+  init(path: Template) { self.path = path }
 }
 
 /// Where an answer keeps a value.
@@ -80,9 +84,9 @@ public struct TimePlace: Sendable {
     /// `jwt:`, a pointer into the payload of the access token (RFC 7519).
     case tokenPayload
   }
-  public var form: Form
-  public var place: Place
-  public init(form: Form, place: Place) {
+  var form: Form
+  var place: Place
+  init(form: Form, place: Place) {
     self.form = form
     self.place = place
   }
@@ -90,9 +94,9 @@ public struct TimePlace: Sendable {
 
 /// A further value that the session keeps, used as `{session.NAME}`.
 public struct Kept: Sendable {
-  public var name: String
-  public var place: Place
-  public init(name: String, place: Place) {
+  var name: String
+  var place: Place
+  init(name: String, place: Place) {
     self.name = name
     self.place = place
   }
@@ -100,30 +104,31 @@ public struct Kept: Sendable {
 
 /// The table `[session]`: where answers keep things and what their statuses mean.
 public struct SessionRecipe: Sendable {
-  public var accessToken: [Place] = []
-  public var refreshToken: [Place] = []
-  public var expiresIn: [TimePlace] = []
-  public var expiresAt: [TimePlace] = []
-  public var account: [Place] = []
-  public var message: [Place] = []
-  public var success: Place?
+  var accessToken: [Place] = []
+  var refreshToken: [Place] = []
+  var expiresIn: [TimePlace] = []
+  var expiresAt: [TimePlace] = []
+  var account: [Place] = []
+  var message: [Place] = []
+  var success: Place?
   /// Statuses of a sign-in that mean "wrong credentials".
   public var refused: [Int] = []
   /// Statuses of a protected request that may mean "token dead".
   public var expired: [Int] = []
-  public var keep: [Kept] = []
-  public var renewOnEveryResponse = false
+  var keep: [Kept] = []
+  var renewOnEveryResponse = false
   /// The stored credential is the password itself; there is no token (preset `http-basic`).
   public var keepPassword = false
-  public init() {}
+  init() {}
 }
 
 /// The table `[request]`: how a protected request carries the session.
 public struct RequestRecipe: Sendable {
+  /// The headers of every protected request.
   public var headers: [Call.Pair] = []
   /// Keep Set-Cookie beside the token and send the cookies back.
   public var cookies = false
-  public init() {}
+  init() {}
 }
 
 /// The table `[network]`.
@@ -136,29 +141,36 @@ public struct NetworkRecipe: Sendable {
   public var allowHTTP = false
   /// Absolute paths: relative ones in the file start at its folder.
   public var caFile: String?
-  public var clientCertificate: String?
-  public var clientKey: String?
-  public var proxy: String?
+  var clientCertificate: String?
+  var clientKey: String?
+  var proxy: String?
   /// Seconds.
   public var connectTimeout: Double = 10
   /// Seconds without a byte.
   public var idleTimeout: Double = 60
-  public init() {}
+  init() {}
 }
 
 /// How an API wants to be spoken to.
 public struct Recipe: Sendable {
+  /// How to sign in; none: tokens are got elsewhere.
   public var login: Call?
+  /// How to make an account; none: the API cannot.
   public var register: Call?
+  /// How to renew a session; none: only a new sign-in does.
   public var refresh: Call?
+  /// How to end a session at the server; none: the API cannot.
   public var logout: Call?
+  /// How to ask who the session is; none: the API does not tell.
   public var whoami: Call?
+  /// Where answers keep things.
   public var session = SessionRecipe()
+  /// How a protected request carries the session.
   public var request = RequestRecipe()
-  public var network = NetworkRecipe()
+  var network = NetworkRecipe()
   /// The profile has a table `[oauth]`, which this version reads but cannot use yet.
   public var usesOAuth = false
-  public init() {}
+  init() {}
 }
 
 /// One API: where it is and how it wants to be spoken to.
@@ -173,11 +185,12 @@ public struct Profile: Sendable {
   public var preset: String?
   /// The default account.
   public var account: String?
+  /// How the API wants to be spoken to.
   public var recipe: Recipe
   /// Every value in force with where it comes from, in the order of the contract.
   public var values: [EffectiveValue]
 
-  public init(
+  init(
     name: String, file: String?, url: String, preset: String?, account: String?, recipe: Recipe,
     values: [EffectiveValue]
   ) {
@@ -211,9 +224,11 @@ public struct EffectiveValue: Sendable {
   }
   /// The dotted key: `login.path`.
   public var key: String
+  /// The value in force.
   public var value: JSONValue
+  /// Where it comes from.
   public var source: Source
-  public init(key: String, value: JSONValue, source: Source) {
+  init(key: String, value: JSONValue, source: Source) {
     self.key = key
     self.value = value
     self.source = source

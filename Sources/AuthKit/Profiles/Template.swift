@@ -12,15 +12,23 @@ public struct Template: Sendable {
 
   /// The name of a value that a placeholder stands for: `username`, `session.client`, `field.role`.
   public struct Name: Hashable, Sendable, CustomStringConvertible {
+    /// The name as recipes write it.
     public let description: String
-    public init(_ text: String) { description = text }
+    init(_ text: String) { description = text }
 
+    /// The account.
     public static let username = Name("username")
+    /// The password.
     public static let password = Name("password")
+    /// The one-time code of a second factor.
     public static let otp = Name("otp")
+    /// The access token (RFC 6749, section 1.4).
     public static let accessToken = Name("access_token")
+    /// The refresh token (RFC 6749, section 1.5).
     public static let refreshToken = Name("refresh_token")
+    /// The key of the application, `NAME:VALUE` or `VALUE`.
     public static let appKey = Name("app_key")
+    /// The client secret (RFC 6749, section 2.3.1).
     public static let clientSecret = Name("client_secret")
 
     /// A further value that the recipe keeps of the answer (`keep`).

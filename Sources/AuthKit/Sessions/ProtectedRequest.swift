@@ -1,6 +1,8 @@
 /// A request that carries the session.
 public struct ProtectedRequest {
+  /// The request without what carries the session.
   public var request: WireRequest
+  /// How many redirects are followed; 0 follows none.
   public var maximumRedirects = 10
   /// Redirects on methods other than GET and HEAD too (`-L`).
   public var followsAllMethods = false
@@ -9,6 +11,7 @@ public struct ProtectedRequest {
   /// Statuses that the person takes for success (`--ok`).
   public var accepted: (Int) -> Bool = { _ in false }
 
+  /// A request with the limits that `get` has.
   public init(_ request: WireRequest) { self.request = request }
 }
 

@@ -14,6 +14,7 @@ public struct Session {
   public var lifetime: Double?
   /// When the tokens were got.
   public var obtainedAt: Moment
+  /// The cookies that the recipe keeps.
   public var cookies: CookieJar
   /// Origins that may receive access token, cookies, kept values and the application's key (A2).
   public var requestOrigins: [Origin]

@@ -2,8 +2,10 @@ internal import Glibc
 
 /// Keeps the sessions of one profile: reads, renews under lock, writes, forgets.
 public final class SessionKeeper {
+  /// The API that the sessions are for.
   public let api: API
-  let store: SecretServiceStore
+  /// Where the sessions are kept.
+  public let store: SecretServiceStore
   private let lockFolder: String
   private let lockTimeout: Double
   let clock: () -> Moment
@@ -220,13 +222,16 @@ public final class SessionKeeper {
 
   /// What logout came to for one account.
   public struct Ended {
+    /// The account's name.
     public var account: String
     /// The server ended it; nil where the recipe cannot ask for that.
     public var revoked: Bool?
+    /// Whether there was something to forget here.
     public var deleted: Bool
     /// Why it was not revoked.
     public var reason: Failure?
 
+    /// Not asked of the server.
     public init(account: String, deleted: Bool) {
       self.account = account
       self.deleted = deleted
@@ -296,15 +301,4 @@ extension Session {
     fresh.obtainedAt = now
     return fresh
   }
-}
-
-extension SessionKeeper {
-  /// What is stored, of every profile; nothing is unlocked and no secret read.
-  public func items() throws(Failure) -> [SessionItem] { try store.list(profiles: [profile.name]) }
-
-  /// Connects to the store and unlocks it, so that a later write will work.
-  public func openStore() throws(Failure) { try store.open() }
-
-  /// The program behind the store, for people: `gnome-keyring`.
-  public var storeName: String { store.serviceName }
 }

@@ -1,5 +1,6 @@
 /// One API, as its profile describes it: the recipe's requests, sent and their answers read.
 public final class API {
+  /// How the API wants to be spoken to.
   public let profile: Profile
   /// The profile's `url`, read.
   public let base: WebURL
@@ -7,6 +8,7 @@ public final class API {
   let clock: () -> Moment
   private let redactor: Redactor
 
+  /// An API that is asked by `http`; what its answers hold is taught to `redactor`.
   public init(
     profile: Profile, base: WebURL, http: HTTPClient, redactor: Redactor,
     clock: @escaping () -> Moment

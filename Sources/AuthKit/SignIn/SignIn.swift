@@ -1,9 +1,11 @@
 /// What a sign-in or a registration came to.
 public struct SignedIn {
+  /// The new session, not stored yet.
   public var session: Session
   /// Where the token stood, when it had to be guessed: a JSON Pointer.
   public var guessedPlace: String?
 
+  /// A session whose token was where it was expected.
   public init(session: Session, guessedPlace: String? = nil) {
     self.session = session
     self.guessedPlace = guessedPlace

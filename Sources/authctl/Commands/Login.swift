@@ -94,7 +94,7 @@ struct Login: Command {
       return try report(try keeper.read(account), keeper, app, quietly: true)
     }
     // A session that cannot be kept must not be asked for: the store comes first.
-    try keeper.openStore()
+    try keeper.store.open()
     let signedIn = try signedIn(keeper, app, account: named)
     let session = signedIn.session
     if named == nil, try keeper.read(session.account) != nil {
@@ -122,7 +122,7 @@ struct Login: Command {
     _ known: String?, _ app: App, _ keeper: SessionKeeper
   ) throws(Failure) -> String? {
     if let known { return known }
-    let names = try app.storedAccounts(of: keeper)
+    let names = try app.storedAccounts(of: keeper.api.profile.name, in: keeper.store)
     return names.count == 1 ? names[0] : nil
   }
 
@@ -189,9 +189,9 @@ struct Login: Command {
       if let made, made.isNew {
         let file = app.profiles.shown(app.profiles.path(of: session.profile))
         console.notice(
-          "Saved: session in the Secret Service (\(keeper.storeName)), profile in \(file)")
+          "Saved: session in the Secret Service (\(keeper.store.serviceName)), profile in \(file)")
       } else {
-        console.notice("Saved: session in the Secret Service (\(keeper.storeName)).")
+        console.notice("Saved: session in the Secret Service (\(keeper.store.serviceName)).")
       }
       console.notice("Next: \(Words.nextRequest(keeper.api.profile, app))")
     }

@@ -59,11 +59,11 @@ struct Logout: Command {
     let keeper = try app.keeper(for: profile)
     var accounts: [String]
     if all {
-      accounts = try app.storedAccounts(of: keeper)
+      accounts = try app.storedAccounts(of: keeper.api.profile.name, in: keeper.store)
     } else if let named = app.namedAccount(profile) {
       accounts = [named.name]
     } else {
-      accounts = try app.storedAccounts(of: keeper)
+      accounts = try app.storedAccounts(of: keeper.api.profile.name, in: keeper.store)
       if accounts.count > 1 {
         _ = try app.account(of: keeper)
       }

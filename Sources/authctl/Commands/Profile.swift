@@ -251,7 +251,7 @@ struct ProfileRemove: Command {
     _ = try app.profiles.text(of: name)
     let store = try app.store(mayPrompt: force)
     let accounts: [String]
-    do throws(Failure) { accounts = try Self.accounts(of: name, store) } catch {
+    do throws(Failure) { accounts = try app.storedAccounts(of: name, in: store) } catch {
       // No store, no sessions to lose sight of; a locked one may hold some.
       if error.kind == .storeLocked { throw error }
       accounts = []
@@ -265,23 +265,6 @@ struct ProfileRemove: Command {
     try app.profiles.remove(name)
     app.console.notice("Removed the profile \(name).")
     return 0
-  }
-}
-
-extension ProfileRemove {
-  /// The accounts with a session; a keyring that tells only that there are some is unlocked first.
-  private static func accounts(
-    of name: String, _ store: SecretServiceStore
-  ) throws(Failure) -> [String] {
-    func mine() throws(Failure) -> [SessionItem] {
-      try store.list(profiles: [name]).filter { $0.profile == name || $0.profile == nil }
-    }
-    var items = try mine()
-    if items.contains(where: { $0.account == nil }) {
-      try store.open()
-      items = try mine()
-    }
-    return items.compactMap(\.account)
   }
 }
 

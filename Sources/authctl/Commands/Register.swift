@@ -24,7 +24,7 @@ struct Register: Command {
     let profile = choice.profile
     app.tell(choice, app.namedAccount(profile))
     let keeper = try app.keeper(for: profile)
-    try keeper.openStore()
+    try keeper.store.open()
     let (account, signedIn) = try registered(keeper, app)
     let name = account.map { DisplayText.oneLine($0) } ?? "the account"
     guard let session = signedIn?.session else {
