@@ -40,6 +40,5 @@ private func shown(_ text: String) throws -> [String] {
     #expect(try Template("{otp}").onlyName == .otp)
     #expect(!Template.Name.username.isSecret && !Template.Name.field("x").isSecret)
     #expect(Template.Name.accessToken.isSecret && !Template.Name.session("x").isSecret)
-    #expect(Template.Name.otp.isForSignInOnly && !Template.Name.refreshToken.isForSignInOnly)
   }
 }

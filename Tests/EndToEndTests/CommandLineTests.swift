@@ -80,7 +80,7 @@ import Testing
       #expect(body["email"] == "-x@example.com")
       let word = try await box.run("get", "-p", "-shop", "/x")
       #expect(word.status == 2)
-      #expect(word.stderr.hasPrefix("authctl: \"-shop\" is no name of a profile\n"))
+      #expect(word.stderr.hasPrefix("authctl: \"-shop\" is not a name of a profile\n"))
     }
   }
 

@@ -79,8 +79,8 @@ import Testing
     try await Sandbox.with(.none) { box in
       let url = "https://api.shop.example"
       let lines: [(line: [String], said: String)] = [
-        ([".hidden", url], "\".hidden\" is no name of a profile"),
-        (["a/b", url], "\"a/b\" is no name of a profile"),
+        ([".hidden", url], "\".hidden\" is not a name of a profile"),
+        (["a/b", url], "\"a/b\" is not a name of a profile"),
         (["x", "ftp://h"], "ftp://h: "),
         (["x", "shop.example"], "shop.example: "),
         (["x", "https://u:p@h"], ""),

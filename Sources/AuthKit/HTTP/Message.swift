@@ -29,7 +29,9 @@ public final class WireHeader {
   /// `Name: value` and a closing NUL.
   let line: Secret
 
-  /// - Throws: `usage` when name or value hold bytes that no header has.
+  /// A line of `name` and `value`; the name is a token (RFC 9110, section 5.6.2).
+  ///
+  /// - Throws: `Failure` of kind `usage` when name or value hold bytes that no header has.
   public init(name: String, value: borrowing Secret) throws(Failure) {
     guard HeaderSyntax.isToken(Array(name.utf8)) else {
       throw Failure(.usage, "\(DisplayText.oneLine(name, limit: 60)) is not a header name")
@@ -72,6 +74,8 @@ public final class WireHeader {
   }
 
   /// A line that holds no secret.
+  ///
+  /// - Throws: `Failure` of kind `usage` when name or value hold bytes that no header has.
   public convenience init(name: String, value: String) throws(Failure) {
     try self.init(name: name, value: Secret(value))
   }
@@ -147,7 +151,8 @@ public struct ResponseHead: Sendable {
     }
   }
 
-  /// Whether the status is a redirect that names a place to go (RFC 9110, section 15.4).
+  /// Where a redirect points, as the server wrote it; nil when the status is not a redirect that
+  /// is followed or there is no Location (RFC 9110, sections 10.2.2 and 15.4).
   public var redirect: String? {
     [301, 302, 303, 307, 308].contains(status) ? first("Location") : nil
   }
@@ -171,7 +176,7 @@ public struct TransferSettings {
   static let largestHead = 256 * 1024
 
   var connectTimeout: Double = 10
-  /// Without a byte.
+  /// Seconds without a byte.
   public var idleTimeout: Double = 60
   var totalTimeout: Double?
   /// Bytes after decoding; none: unlimited.

@@ -9,6 +9,7 @@ public struct Origin: Hashable, Sendable, CustomStringConvertible {
   public let scheme: String
   /// ASCII lower case, punycode; an IPv6 address in brackets, as inet_ntop(3) writes it.
   public let host: String
+  /// The port, the scheme's own where the URL names none: 80 or 443 (RFC 9110, section 4.2).
   public let port: UInt16
 
   /// `https://api.shop.example`, the port only where it is not the scheme's own.
@@ -38,6 +39,9 @@ public struct Origin: Hashable, Sendable, CustomStringConvertible {
   }
 
   /// The origin of `text`, which may be nothing but an origin: `https://api.shop.example`.
+  ///
+  /// - Throws: `Failure` of kind `usage` for what is not an http or https URL, or one with a path
+  ///   or a query; `failed` without libcurl.
   public init(_ text: String) throws(Failure) {
     let url = try WebURL(text, from: .person)
     guard url.path == "/", url.query == nil else {

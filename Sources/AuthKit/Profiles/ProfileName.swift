@@ -12,7 +12,7 @@ extension ProfileStore {
   static func check(name: String) throws(Failure) {
     guard isName(name) else {
       throw Failure(
-        .usage, "\"\(DisplayText.oneLine(name, limit: 80))\" is no name of a profile",
+        .usage, "\"\(DisplayText.oneLine(name, limit: 80))\" is not a name of a profile",
         hint: "letters, digits, dot, _ and -, at most 64; a file: ./NAME.toml")
     }
   }

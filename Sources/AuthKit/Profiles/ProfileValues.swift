@@ -197,7 +197,7 @@ struct ProfileValues {
       hint = "ms: and jwt: have a meaning in expires_in and expires_at alone"
     }
     let shown = DisplayText.oneLine(text, limit: 60)
-    throw failure(key, member, "\"\(shown)\" is no place in an answer", hint: hint)
+    throw failure(key, member, "\"\(shown)\" is not a place in an answer", hint: hint)
   }
 }
 

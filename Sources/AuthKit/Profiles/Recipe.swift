@@ -2,6 +2,7 @@
 public struct Call: Sendable {
   /// What the Authorization header of the call is made of.
   public enum Authorization: String, Sendable, CaseIterable {
+    /// No Authorization header.
     case none
     /// `user:password` by RFC 7617.
     case basic
@@ -15,15 +16,25 @@ public struct Call: Sendable {
 
   /// How the body is written.
   public enum Encoding: String, Sendable, CaseIterable {
-    case json, form, multipart, none
+    /// `application/json` (RFC 8259).
+    case json
+    /// `application/x-www-form-urlencoded` (RFC 6749, appendix B).
+    case form
+    /// `multipart/form-data` (RFC 7578).
+    case multipart
+    /// Without a body.
+    case none
   }
 
   /// A body: names and values; texts in it are templates.
   public indirect enum Body: Sendable {
+    /// A text, filled in when the call is made.
     case template(Template)
     /// Numbers, true, false and null as they stand.
     case literal(JSONValue)
+    /// A JSON array (RFC 8259, section 5).
     case array([Body])
+    /// A JSON object (RFC 8259, section 4).
     case object([Field])
   }
 
@@ -67,9 +78,11 @@ public struct Call: Sendable {
 
 /// Where an answer keeps a value.
 public enum Place: Sendable {
-  /// RFC 6901.
+  /// A JSON Pointer into the body (RFC 6901).
   case pointer(String)
+  /// `header:NAME`, a response header; its name in any ASCII case (RFC 9110, section 5.1).
   case header(String)
+  /// `cookie:NAME`, the value of a Set-Cookie header (RFC 6265, section 4.1).
   case cookie(String)
   /// The whole body, plain text.
   case body
@@ -77,7 +90,9 @@ public enum Place: Sendable {
 
 /// Where an answer tells a time, and in what form.
 public struct TimePlace: Sendable {
+  /// How the time is written.
   public enum Form: Sendable {
+    /// Seconds, or, for `expires_at`, also a date in text (contract, section 5).
     case plain
     /// `ms:`, milliseconds.
     case milliseconds
@@ -218,8 +233,11 @@ extension Profile {
 public struct EffectiveValue: Sendable {
   /// Where a value comes from.
   public enum Source: Sendable, Equatable {
+    /// authctl's own default.
     case builtIn
+    /// The preset of this name.
     case preset(String)
+    /// The profile's file.
     case file
   }
   /// The dotted key: `login.path`.

@@ -49,7 +49,7 @@ struct RecipeReader {
     for (name, text) in try values.textMembers("session.keep") ?? [] {
       guard !name.isEmpty, name.utf8.allSatisfy(Template.isNameByte) else {
         throw values.failure(
-          "session.keep", name, "is no name", hint: "letters, digits, dot, _ and - are allowed")
+          "session.keep", name, "is not a name", hint: "letters, digits, dot, _ and - are allowed")
       }
       let place = try values.place(text, key: "session.keep", member: name)
       session.keep.append(Kept(name: name, place: place))
@@ -68,7 +68,7 @@ struct RecipeReader {
     var call = Call(path: try template(text, key))
     call.method = try values.text("\(table).method") ?? Self.method(of: table)
     guard HeaderSyntax.isToken(call.method) else {
-      throw values.failure("\(table).method", nil, "is no HTTP method (RFC 9110)")
+      throw values.failure("\(table).method", nil, "is not an HTTP method (RFC 9110)")
     }
     call.authorization =
       try values.choice("\(table).authorization", of: Call.Authorization.self)
@@ -109,7 +109,7 @@ struct RecipeReader {
     var seen: [String] = []
     for (name, text) in try values.textMembers(key) ?? [] {
       guard HeaderSyntax.isToken(name) else {
-        throw values.failure(key, name, "is no name of a header (RFC 9110)")
+        throw values.failure(key, name, "is not a name of a header (RFC 9110)")
       }
       let lower = name.asciiLowercased
       guard !HeaderSyntax.isForbiddenInRecipe(name) else {

@@ -4,7 +4,9 @@
 public struct Template: Sendable {
   /// A run of plain text or a placeholder.
   public enum Piece: Sendable {
+    /// Plain text, `{{` already read as a brace.
     case text(String)
+    /// `{NAME}`: the value as it is.
     case value(Name)
     /// `{basic:user:secret}`: base64 of the two values joined by a colon (RFC 7617, section 2).
     case basic(Name, Name)
@@ -42,8 +44,6 @@ public struct Template: Sendable {
     public var isField: Bool { description.utf8.starts(with: "field.".utf8) }
     /// Whether the recipe keeps it of an answer.
     public var isSession: Bool { description.utf8.starts(with: "session.".utf8) }
-    /// Whether only a sign-in may use it (security rule A2).
-    public var isForSignInOnly: Bool { self == .password || self == .otp }
   }
 
   /// The pieces in order.
@@ -121,7 +121,7 @@ public struct Template: Sendable {
     }
   }
 
-  /// Every name in it, those inside `{basic:…}` too.
+  /// Every name in it, those inside `{basic:...}` too.
   public var names: [Name] {
     pieces.flatMap { piece -> [Name] in
       switch piece {
