@@ -52,14 +52,17 @@ struct Asker {
     }
     // In the order in which several -stdin options read their lines.
     if names.contains(.password) { values[.password] = try password(account, api.origin(of: call)) }
-    if names.contains(.otp) { values[.otp] = try otp(api.origin(of: call)) }
+    // Where the server can ask for a code, it is read when that happens.
+    if names.contains(.otp), profile.recipe.secondFactor == nil {
+      values[.otp] = try code(at: api.origin(of: call))
+    }
     if let secret = try reader.read(.clientSecret) { values[.clientSecret] = SharedSecret(secret) }
     if let key = try reader.read(.appKey) {
       let shared = SharedSecret(key)
       app.redactor.learn(appKey: shared.text)
       values[.appKey] = shared
     }
-    if names.contains(.appKey), values[.appKey] == nil {
+    if call.requiredNames(request: profile.recipe.request).contains(.appKey), values[.appKey] == nil {
       throw Failure(
         .inputNeeded, "\(profile.name): the API wants the application's key",
         hint:
@@ -68,14 +71,14 @@ struct Asker {
     return values
   }
 
-  /// A code that the recipe names is asked for; without one the field is left out.
-  private func otp(_ origin: Origin) throws(Failure) -> SharedSecret? {
+  /// The one-time code that `origin` wants.
+  func code(at origin: Origin) throws(Failure) -> SharedSecret {
     let code = try reader.read(.otp) { () throws(Failure) in
       let terminal = try app.terminal(
         for: "a one-time code", hint: "--otp-stdin, --otp-file F, --otp-command C or AUTHCTL_OTP")
       return try terminal.prompt("One-time code at \(origin)", for: "one-time code")
     }
-    guard let code else { return nil }
+    guard let code else { throw Failure(.inputNeeded, "a one-time code is needed") }
     return SharedSecret(code)
   }
 

@@ -34,8 +34,10 @@ enum ProfileSchema {
     let kind: Kind
   }
 
-  static let callTables = ["login", "register", "refresh", "logout", "whoami"]
-  static let tables = callTables + ["session", "request", "oauth", "network"]
+  static let callTables = [
+    "login", "register", "otp", "prefetch", "refresh", "logout", "whoami",
+  ]
+  static let tables = callTables + ["vars", "session", "request", "oauth", "network"]
 
   /// All keys of a profile in the order of the contract.
   static let keys: [Key] =
@@ -46,6 +48,8 @@ enum ProfileSchema {
     + callTables.flatMap { table in callKeys.map { Key(name: "\(table).\($0.name)", kind: $0.kind) }
     }
     + [
+      Key(name: "otp.status", kind: .numbers), Key(name: "otp.when", kind: .texts),
+      Key(name: "otp.take", kind: .textTable), Key(name: "prefetch.take", kind: .textTable),
       Key(name: "session.access_token", kind: .texts),
       Key(name: "session.refresh_token", kind: .texts),
       Key(name: "session.expires_in", kind: .texts),
@@ -55,10 +59,12 @@ enum ProfileSchema {
       Key(name: "session.success", kind: .text),
       Key(name: "session.refused", kind: .numbers),
       Key(name: "session.expired", kind: .numbers),
+      Key(name: "session.expired_when", kind: .texts),
       Key(name: "session.keep", kind: .textTable),
       Key(name: "session.renew_on_every_response", kind: .flag),
       Key(name: "session.keep_password", kind: .flag),
       Key(name: "request.headers", kind: .textTable),
+      Key(name: "request.write_headers", kind: .textTable),
       Key(name: "request.cookies", kind: .flag),
       Key(name: "oauth.issuer", kind: .text),
     ] + oauthEndpoints.map { Key(name: "oauth.\($0)", kind: .text) }
@@ -109,11 +115,21 @@ enum ProfileSchema {
   ///
   /// - Throws: `Failure` of kind `usage` that names the nearest known key.
   static func key(_ name: String, in keys: [Key] = keys) throws(Failure) -> Key {
-    if let key = keys.first(where: { $0.name == name }) { return key }
+    if let key = keys.first(where: { $0.name == name }) ?? variable(name) { return key }
     throw Failure(
       .usage, "unknown key \(DisplayText.oneLine(name, limit: 80))",
       hint: suggestion(for: name, in: keys.map(\.name))
         ?? suggestionElsewhere(for: name, in: keys))
+  }
+
+  /// The key of a constant of the recipe, `vars.NAME`: any name will do.
+  private static func variable(_ name: String) -> Key? {
+    let path = name.utf8.split(
+      separator: UInt8(ascii: "."), maxSplits: 1, omittingEmptySubsequences: false)
+    guard path.count == 2, path[0].elementsEqual("vars".utf8), !path[1].isEmpty,
+      path[1].allSatisfy({ Template.isNameByte($0) && $0 != UInt8(ascii: ".") })
+    else { return nil }
+    return Key(name: name, kind: .text)
   }
 
   /// The entries of `document`, flattened to known keys.
@@ -143,7 +159,8 @@ enum ProfileSchema {
       let prefix = member.key + "."
       let known = keys.filter { $0.name.utf8.starts(with: prefix.utf8) }
       for entry in inner {
-        guard let key = known.first(where: { $0.name == prefix + entry.key }) else {
+        let name = prefix + entry.key
+        guard let key = known.first(where: { $0.name == name }) ?? variable(name) else {
           let names = known.map { String($0.name.dropFirst(prefix.count)) }
           let near =
             suggestion(for: entry.key, in: names) ?? suggestionElsewhere(for: entry.key, in: keys)

@@ -24,9 +24,16 @@ struct ProfileValues {
 
   /// Every value in the order of the contract.
   var effective: [EffectiveValue] {
-    ProfileSchema.keys.compactMap { key in
-      items[key.name].map { EffectiveValue(key: key.name, value: $0.value, source: $0.source) }
+    (ProfileSchema.keys.map(\.name) + constants.map { "vars.\($0)" }).compactMap { key in
+      items[key].map { EffectiveValue(key: key, value: $0.value, source: $0.source) }
     }
+  }
+
+  /// The names of `[vars]`, in the order of their bytes.
+  var constants: [String] {
+    items.keys.filter { $0.utf8.starts(with: "vars.".utf8) }
+      .map { String(decoding: $0.utf8.dropFirst(5), as: UTF8.self) }
+      .sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
   }
 
   func has(_ key: String) -> Bool { items[key] != nil }
@@ -122,6 +129,16 @@ struct ProfileValues {
   }
 
   /// HTTP statuses: 400 to 499 without those that say nothing of credentials (security rule C3).
+  func refusals(_ key: String) throws(Failure) -> [Int]? {
+    guard let statuses = try statuses(key) else { return nil }
+    for status in statuses
+    where !(400...499).contains(status) || [407, 408, 429].contains(status) {
+      throw failure(key, nil, "\(status) cannot stand here: 400 to 499 without 407, 408, 429")
+    }
+    return statuses
+  }
+
+  /// HTTP statuses (RFC 9110, section 15).
   func statuses(_ key: String) throws(Failure) -> [Int]? {
     guard let value = items[key]?.value else { return nil }
     guard case .array(let values) = value else {
@@ -129,12 +146,8 @@ struct ProfileValues {
     }
     var statuses: [Int] = []
     for value in values {
-      guard case .number(let text) = value, let status = Int(text) else {
-        throw failure(key, nil, "must be a list of whole numbers")
-      }
-      guard (400...499).contains(status), ![407, 408, 429].contains(status) else {
-        throw failure(key, nil, "\(status) cannot stand here: 400 to 499 without 407, 408, 429")
-      }
+      guard case .number(let text) = value, let status = Int(text), (200...599).contains(status)
+      else { throw failure(key, nil, "must be a list of HTTP statuses, whole numbers") }
       statuses.append(status)
     }
     return statuses
@@ -188,6 +201,34 @@ struct ProfileValues {
       }
     }
     return places
+  }
+
+  /// `PLACE` or `PLACE=TEXT`: what must be in an answer.
+  func conditions(_ key: String) throws(Failure) -> [Condition]? {
+    guard let texts = try texts(key) else { return nil }
+    var conditions: [Condition] = []
+    for text in texts {
+      let parts = text.utf8.split(
+        separator: UInt8(ascii: "="), maxSplits: 1, omittingEmptySubsequences: false
+      ).map { String(decoding: $0, as: UTF8.self) }
+      conditions.append(
+        Condition(
+          place: try place(parts[0], key: key), text: parts.count > 1 ? parts[1] : nil))
+    }
+    return conditions
+  }
+
+  /// Names, and the places in an answer that their values are taken from.
+  func kept(_ key: String) throws(Failure) -> [Kept] {
+    var kept: [Kept] = []
+    for (name, text) in try textMembers(key) ?? [] {
+      guard !name.isEmpty, name.utf8.allSatisfy(Template.isNameByte) else {
+        throw failure(
+          key, name, "is not a name", hint: "letters, digits, dot, _ and - are allowed")
+      }
+      kept.append(Kept(name: name, place: try place(text, key: key, member: name)))
+    }
+    return kept
   }
 
   func place(_ text: String, key: String, member: String? = nil) throws(Failure) -> Place {

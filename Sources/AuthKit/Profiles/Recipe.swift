@@ -107,13 +107,59 @@ public struct TimePlace: Sendable {
   }
 }
 
-/// A further value that the session keeps, used as `{session.NAME}`.
+/// A further value of an answer: the session keeps it as `{session.NAME}`, or the next request
+/// takes it as `{taken.NAME}`.
 public struct Kept: Sendable {
   var name: String
   var place: Place
   init(name: String, place: Place) {
     self.name = name
     self.place = place
+  }
+}
+
+/// What an answer must hold: a value at a place, or that very text there.
+public struct Condition: Sendable {
+  var place: Place
+  /// None: any value but null, false and the empty text.
+  var text: String?
+  init(place: Place, text: String?) {
+    self.place = place
+    self.text = text
+  }
+}
+
+/// The table `[otp]`: the answer to a sign-in that asks for a one-time code.
+public struct SecondFactor: Sendable {
+  /// The statuses of such an answer.
+  var statuses: [Int]
+  /// Any one of them holds; none: the status says it.
+  var conditions: [Condition]
+  /// Values of that answer, for the second request: `{taken.NAME}`.
+  var take: [Kept]
+  /// The request that sends the code; none: the sign-in is sent again, with it.
+  var call: Call?
+  init(statuses: [Int], conditions: [Condition], take: [Kept], call: Call?) {
+    self.statuses = statuses
+    self.conditions = conditions
+    self.take = take
+    self.call = call
+  }
+}
+
+/// The table `[prefetch]`: a request made before every one that names a value of its answer.
+public struct Prefetch: Sendable {
+  var call: Call
+  /// Values of the answer, `{taken.NAME}`.
+  var take: [Kept]
+  init(call: Call, take: [Kept]) {
+    self.call = call
+    self.take = take
+  }
+
+  /// Whether a request with these placeholders needs it.
+  func isNeeded(for names: [Template.Name]) -> Bool {
+    names.contains { name in take.contains { Template.Name.taken($0.name) == name } }
   }
 }
 
@@ -130,6 +176,8 @@ public struct SessionRecipe: Sendable {
   public var refused: [Int] = []
   /// Statuses of a protected request that may mean "token dead".
   public var expired: [Int] = []
+  /// With it a status of `expired` other than 401 counts only where one of these holds.
+  var expiredWhen: [Condition] = []
   var keep: [Kept] = []
   var renewOnEveryResponse = false
   /// The stored credential is the password itself; there is no token (preset `http-basic`).
@@ -141,6 +189,8 @@ public struct SessionRecipe: Sendable {
 public struct RequestRecipe: Sendable {
   /// The headers of every protected request.
   public var headers: [Call.Pair] = []
+  /// Further headers of requests that may change something: all but GET, HEAD and OPTIONS.
+  var writeHeaders: [Call.Pair] = []
   /// Keep Set-Cookie beside the token and send the cookies back.
   public var cookies = false
   init() {}
@@ -172,6 +222,10 @@ public struct Recipe: Sendable {
   public var login: Call?
   /// How to make an account; none: the API cannot.
   public var register: Call?
+  /// How the API asks for a one-time code; none: it does not, or [login] sends one at once.
+  public var secondFactor: SecondFactor?
+  /// What is fetched before requests that want it, a CSRF token as a rule.
+  var prefetch: Prefetch?
   /// How to renew a session; none: only a new sign-in does.
   public var refresh: Call?
   /// How to end a session at the server; none: the API cannot.

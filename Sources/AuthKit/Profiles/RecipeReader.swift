@@ -1,12 +1,16 @@
-/// Makes a `Recipe` of the values in force, and refuses what no recipe may do
-/// (security rules A2, A3, A4, A9, C9).
+/// Makes a `Recipe` of the values in force; `RecipeRules` refuses what no recipe may do.
 struct RecipeReader {
   let values: ProfileValues
   /// The folder at which relative file names start.
   let folder: String
-  private var keptNames: [String] = []
-  private var publicNames: [String] = []
-  private var keepsPassword = false
+  /// What `session.keep` names.
+  private(set) var keptNames: [String] = []
+  /// What `[prefetch]` takes, and what `[otp]` takes.
+  private(set) var takenNames: (prefetch: [String], otp: [String]) = ([], [])
+  private(set) var publicNames: [String] = []
+  private(set) var keepsPassword = false
+  /// `[prefetch]` carries the session, so that no request before there is one may want it.
+  private(set) var prefetchWantsSession = false
 
   init(_ values: ProfileValues, folder: String) {
     self.values = values
@@ -16,15 +20,19 @@ struct RecipeReader {
   mutating func read() throws(Failure) -> Recipe {
     var recipe = Recipe()
     publicNames = try values.texts("public") ?? []
+    try checkConstants()
     recipe.session = try session()
     keptNames = recipe.session.keep.map(\.name)
     keepsPassword = recipe.session.keepPassword
+    recipe.prefetch = try prefetch()
     recipe.login = try call("login")
     recipe.register = try call("register")
+    recipe.secondFactor = try secondFactor(login: recipe.login)
     recipe.refresh = try call("refresh")
     recipe.logout = try call("logout")
     recipe.whoami = try call("whoami")
     recipe.request.headers = try headers("request.headers", in: "request")
+    recipe.request.writeHeaders = try headers("request.write_headers", in: "request")
     recipe.request.cookies = try values.flag("request.cookies") ?? false
     recipe.network = try network()
     recipe.usesOAuth = try checkOAuth()
@@ -44,19 +52,45 @@ struct RecipeReader {
     if let text = try values.text("session.success") {
       session.success = try values.place(text, key: "session.success")
     }
-    session.refused = try values.statuses("session.refused") ?? []
-    session.expired = try values.statuses("session.expired") ?? []
-    for (name, text) in try values.textMembers("session.keep") ?? [] {
-      guard !name.isEmpty, name.utf8.allSatisfy(Template.isNameByte) else {
-        throw values.failure(
-          "session.keep", name, "is not a name", hint: "letters, digits, dot, _ and - are allowed")
-      }
-      let place = try values.place(text, key: "session.keep", member: name)
-      session.keep.append(Kept(name: name, place: place))
-    }
+    session.refused = try values.refusals("session.refused") ?? []
+    session.expired = try values.refusals("session.expired") ?? []
+    session.expiredWhen = try values.conditions("session.expired_when") ?? []
+    session.keep = try values.kept("session.keep")
     session.renewOnEveryResponse = try values.flag("session.renew_on_every_response") ?? false
     session.keepPassword = try values.flag("session.keep_password") ?? false
     return session
+  }
+
+  private mutating func prefetch() throws(Failure) -> Prefetch? {
+    let take = try values.kept("prefetch.take")
+    guard let call = try call("prefetch") else { return nil }
+    guard !take.isEmpty else {
+      throw values.failure(
+        "prefetch.path", nil, "[prefetch] takes nothing", hint: "add take = { csrf = \"/token\" }")
+    }
+    takenNames.prefetch = take.map(\.name)
+    prefetchWantsSession = call.authorization == .access
+    return Prefetch(call: call, take: take)
+  }
+
+  private mutating func secondFactor(login: Call?) throws(Failure) -> SecondFactor? {
+    guard let first = values.firstKey(of: "otp") else { return nil }
+    let take = try values.kept("otp.take")
+    takenNames.otp = take.map(\.name)
+    let call = values.has("otp.path") ? try call("otp") : nil
+    guard let statuses = try values.statuses("otp.status") else {
+      throw values.failure(
+        first, nil, "[otp] has no status", hint: "status = [401]: of the answer that wants a code")
+    }
+    let wanted = call ?? login
+    guard let wanted, wanted.names(request: RequestRecipe()).contains(.otp) else {
+      throw values.failure(
+        first, nil, "no request sends {otp}",
+        hint: "name it in [login], or give [otp] a path and a body of its own")
+    }
+    return SecondFactor(
+      statuses: statuses, conditions: try values.conditions("otp.when") ?? [], take: take,
+      call: call)
   }
 
   private func call(_ table: String) throws(Failure) -> Call? {
@@ -65,7 +99,7 @@ struct RecipeReader {
       throw values.failure(first, nil, "[\(table)] has no path", hint: "add path = \"/...\"")
     }
     let key = "\(table).path"
-    var call = Call(path: try template(text, key))
+    var call = Call(path: try template(text, key, isPath: true))
     call.method = try values.text("\(table).method") ?? Self.method(of: table)
     guard HeaderSyntax.isToken(call.method) else {
       throw values.failure("\(table).method", nil, "is not an HTTP method (RFC 9110)")
@@ -84,11 +118,18 @@ struct RecipeReader {
   }
 
   /// The method where neither preset nor profile names one.
-  static func method(of table: String) -> String { table == "whoami" ? "GET" : "POST" }
+  static func method(of table: String) -> String {
+    table == "whoami" || table == "prefetch" ? "GET" : "POST"
+  }
 
   /// Signing out and asking who one is are done as the session's owner.
   static func authorization(of table: String) -> Call.Authorization {
     table == "whoami" || table == "logout" ? .access : .none
+  }
+
+  /// Tables whose requests come before there is a session.
+  static func signsIn(_ table: String) -> Bool {
+    table == "login" || table == "register" || table == "otp"
   }
 
   private func query(
@@ -98,7 +139,7 @@ struct RecipeReader {
     for (name, text) in try values.textMembers(key) ?? [] {
       let value = try template(text, key, name)
       try checkNames(value, key, name, in: table, isURL: !secretsInURL)
-      try refuseStaticSecret(value, key, name)
+      try refuseStaticSecret(value, key, name, name: name)
       pairs.append(Call.Pair(name: name, value: value))
     }
     return pairs
@@ -120,7 +161,7 @@ struct RecipeReader {
       let value = try template(text, key, name)
       try checkHeaderText(value, key, name)
       try checkNames(value, key, name, in: table, isURL: false)
-      try refuseStaticSecret(value, key, name)
+      try refuseStaticSecret(value, key, name, name: name)
       pairs.append(Call.Pair(name: name, value: value))
     }
     return pairs
@@ -251,7 +292,8 @@ struct RecipeReader {
       guard !Self.ownParameters.contains(name.asciiLowercased) else {
         throw values.failure("oauth.parameters", name, "authctl sets this parameter itself")
       }
-      try refuseStaticSecret(try template(text, "oauth.parameters", name), "oauth.parameters", name)
+      let value = try template(text, "oauth.parameters", name)
+      try refuseStaticSecret(value, "oauth.parameters", name, name: name)
     }
     return true
   }
@@ -262,119 +304,4 @@ struct RecipeReader {
     "nonce", "scope", "code", "code_challenge", "code_challenge_method", "code_verifier",
     "grant_type", "refresh_token", "client_assertion", "client_assertion_type",
   ]
-
-  // MARK: - Checks
-
-  private func template(
-    _ text: String, _ key: String, _ member: String? = nil
-  ) throws(Failure) -> Template {
-    do throws(Failure) { return try Template(text) } catch {
-      throw values.failure(key, member, error)
-    }
-  }
-
-  private func checkPath(_ call: Call, _ key: String, in table: String) throws(Failure) {
-    for (index, piece) in call.path.pieces.enumerated() {
-      guard case .text(let text) = piece else {
-        if index == 0 {
-          throw values.failure(key, nil, "nothing may be filled in before the path")
-        }
-        continue
-      }
-      let problem =
-        index == 0
-        ? URLText.problemOfPathStart(text, isWhole: call.path.pieces.count == 1)
-        : URLText.problemOfPath(Array(text.utf8)[...])
-      if let problem { throw values.failure(key, nil, problem) }
-    }
-    try checkNames(call.path, key, nil, in: table, isURL: !call.secretsInURL)
-  }
-
-  /// Which value may go where (security rules A2 and A9).
-  private func checkNames(
-    _ template: Template, _ key: String, _ member: String?, in table: String, isURL: Bool
-  ) throws(Failure) {
-    let signsIn = table == "login" || table == "register"
-    for name in template.names {
-      if isURL, name.isSecret {
-        throw values.failure(
-          key, member, "{\(name)} would stand in URLs, which servers and proxies write down",
-          hint: "send it in a header or the body, or set secrets_in_url = true")
-      }
-      if name == .otp && !signsIn || name == .password && !(signsIn || keepsPassword) {
-        throw values.failure(key, member, "{\(name)} may stand in [login] and [register] only")
-      }
-      if name == .refreshToken || name == .clientSecret, table == "request" || table == "whoami" {
-        throw values.failure(key, member, "{\(name)} may not stand in [\(table)]")
-      }
-      if name.isSession {
-        let kept = String(decoding: name.description.utf8.dropFirst(8), as: UTF8.self)
-        guard !keptNames.contains(where: { $0.utf8.elementsEqual(kept.utf8) }) else { continue }
-        throw values.failure(
-          key, member, "session.keep has no \(kept)",
-          hint: nearest(kept, in: keptNames).map { "did you mean {session.\($0)}?" }
-            ?? "add keep = { \(kept) = \"header:NAME\" } to [session]")
-      }
-    }
-  }
-
-  private func checkAuthorization(
-    _ authorization: Call.Authorization, in table: String
-  ) throws(Failure) {
-    let signsIn = table == "login" || table == "register"
-    let key = "\(table).authorization"
-    if authorization == .basic, !signsIn, !keepsPassword {
-      throw values.failure(
-        key, nil, "basic sends the password, which is for [login] and [register] only")
-    }
-    if authorization == .refresh, table != "refresh", table != "logout" {
-      throw values.failure(key, nil, "refresh is for [refresh] and [logout] only")
-    }
-  }
-
-  /// Bytes that may stand in a header (security rule A4).
-  private func checkHeaderText(
-    _ template: Template, _ key: String, _ member: String
-  ) throws(Failure) {
-    guard !template.pieces.isEmpty else { throw values.failure(key, member, "must not be empty") }
-    for piece in template.pieces {
-      guard case .text(let text) = piece else { continue }
-      guard text.utf8.allSatisfy({ (0x20...0x7E).contains($0) }) else {
-        throw values.failure(key, member, "must be printable ASCII")
-      }
-    }
-    if case .text(let text)? = template.pieces.first, text.utf8.first == 0x20 {
-      throw values.failure(key, member, "must not begin with a space")
-    }
-    if case .text(let text)? = template.pieces.last, text.utf8.last == 0x20 {
-      throw values.failure(key, member, "must not end with a space")
-    }
-  }
-
-  /// A fixed value under the name of a secret (security rule C9).
-  private func refuseStaticSecret(
-    _ template: Template, _ key: String, _ member: String, name: String? = nil
-  ) throws(Failure) {
-    let name = name ?? member
-    guard template.names.isEmpty, !template.pieces.isEmpty else { return }
-    let lower = name.asciiLowercased
-    guard Self.secretWords.contains(where: { Self.contains(lower, $0) }) else { return }
-    guard
-      !publicNames.contains(where: { $0.asciiLowercased.utf8.elementsEqual(lower.utf8) })
-    else {
-      return
-    }
-    let shown = DisplayText.oneLine(name, limit: 60)
-    throw values.failure(
-      key, member, "a fixed \(shown) looks like a secret, and profiles hold none",
-      hint: "use {app_key} or {client_secret}; for a public one: public = [\"\(shown)\"]")
-  }
-
-  private static let secretWords = ["authorization", "cookie", "token", "key", "secret"]
-
-  private static func contains(_ text: String, _ word: String) -> Bool {
-    let text = Array(text.utf8)
-    let word = Array(word.utf8)
-    return text.indices.contains { text[$0...].starts(with: word) }
-  }
 }

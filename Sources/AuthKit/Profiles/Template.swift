@@ -33,27 +33,48 @@ public struct Template: Sendable {
     /// The client secret (RFC 6749, section 2.3.1).
     public static let clientSecret = Name("client_secret")
 
+    /// 16 hex digits, new at each use: for names that must not have been used before.
+    public static let unique = Name("unique")
+    /// The profile's `url`.
+    static let url = Name("url")
+
     /// A further value that the recipe keeps of the answer (`keep`).
     public static func session(_ name: String) -> Name { Name("session." + name) }
     /// A value given by `--field NAME=VALUE`.
     public static func field(_ name: String) -> Name { Name("field." + name) }
+    /// A value of the answer to the request just before (`take`); never stored.
+    static func taken(_ name: String) -> Name { Name("taken." + name) }
 
     /// Values that never stand in a path or a query unless `secrets_in_url` says so (rule A9).
-    public var isSecret: Bool { Template.plainNames.contains(self) && self != .username }
+    public var isSecret: Bool {
+      Template.plainNames.contains(self) && self != .username && self != .unique && self != .url
+        || isTaken
+    }
     /// Whether `--field` gives it.
     public var isField: Bool { description.utf8.starts(with: "field.".utf8) }
     /// Whether the recipe keeps it of an answer.
     public var isSession: Bool { description.utf8.starts(with: "session.".utf8) }
+    /// Whether the answer just before gives it.
+    var isTaken: Bool { description.utf8.starts(with: "taken.".utf8) }
+    /// Whether it is a constant of the recipe (`[vars]`).
+    var isConstant: Bool { description.utf8.starts(with: "vars.".utf8) }
+    /// What stands behind the dot of `session.`, `field.`, `taken.` and `vars.`.
+    var member: String {
+      String(decoding: description.utf8.drop { $0 != UInt8(ascii: ".") }.dropFirst(), as: UTF8.self)
+    }
   }
 
   /// The pieces in order.
   public let pieces: [Piece]
+  /// Names written `{NAME?}`: without a value, what the template stands for is left out.
+  let optionalNames: [Name]
 
   /// Reads `text`.
   ///
   /// - Throws: `Failure` of kind `usage` for an unknown or an unclosed placeholder.
   public init(_ text: String) throws(Failure) {
     var pieces: [Piece] = []
+    var optionalNames: [Name] = []
     var plain: [UInt8] = []
     let bytes = Array(text.utf8)
     var index = 0
@@ -77,15 +98,42 @@ public struct Template: Sendable {
         throw Failure(.usage, "a placeholder is not closed", hint: "write {{ for a brace")
       }
       flush()
-      pieces.append(try Self.placeholder(String(decoding: bytes[(index + 1)..<end], as: UTF8.self)))
+      var inner = bytes[(index + 1)..<end]
+      let isOptional = inner.last == UInt8(ascii: "?")
+      if isOptional { inner.removeLast() }
+      let piece = try Self.placeholder(String(decoding: inner, as: UTF8.self))
+      if isOptional { optionalNames += Self.names(of: piece) }
+      pieces.append(piece)
       index = end + 1
     }
     flush()
     self.pieces = pieces
+    self.optionalNames = optionalNames
+  }
+
+  private init(pieces: [Piece], optionalNames: [Name]) {
+    self.pieces = pieces
+    self.optionalNames = optionalNames
+  }
+
+  /// The template with the placeholders that `constant` knows written out.
+  func fixing(_ constant: (Name) throws(Failure) -> String?) throws(Failure) -> Template {
+    var fixed: [Piece] = []
+    for piece in pieces {
+      var piece = piece
+      if case .value(let name) = piece, let text = try constant(name) { piece = .text(text) }
+      // Texts side by side become one: a template without placeholders has one piece.
+      if case .text(let text) = piece, case .text(let before)? = fixed.last {
+        fixed[fixed.count - 1] = .text(before + text)
+      } else {
+        fixed.append(piece)
+      }
+    }
+    return Template(pieces: fixed, optionalNames: optionalNames)
   }
 
   static let plainNames: [Name] = [
-    .username, .password, .otp, .accessToken, .refreshToken, .appKey, .clientSecret,
+    .username, .password, .otp, .accessToken, .refreshToken, .appKey, .clientSecret, .unique, .url,
   ]
 
   private static func placeholder(_ text: String) throws(Failure) -> Piece {
@@ -100,14 +148,15 @@ public struct Template: Sendable {
   private static func name(_ text: String) throws(Failure) -> Name {
     let name = Name(text)
     if plainNames.contains(name) { return name }
-    for prefix in ["session.", "field."] where text.utf8.starts(with: prefix.utf8) {
+    for prefix in ["session.", "field.", "taken.", "vars."] where text.utf8.starts(with: prefix.utf8) {
       let rest = text.utf8.dropFirst(prefix.utf8.count)
       if !rest.isEmpty, rest.allSatisfy(Self.isNameByte) { return name }
     }
     throw Failure(
       .usage, "unknown placeholder {\(DisplayText.oneLine(text, limit: 40))}",
       hint: "known: {username} {password} {otp} {access_token} {refresh_token} {app_key} "
-        + "{client_secret} {session.NAME} {field.NAME}; {{ is a brace")
+        + "{client_secret} {session.NAME} {field.NAME} {vars.NAME} {taken.NAME} {unique} {url}; "
+        + "{{ is a brace")
   }
 
   /// Letters, digits, `_`, `-` and `.`: what a name behind `session.` and `field.` is made of.
@@ -122,13 +171,16 @@ public struct Template: Sendable {
   }
 
   /// Every name in it, those inside `{basic:...}` too.
-  public var names: [Name] {
-    pieces.flatMap { piece -> [Name] in
-      switch piece {
-      case .text: []
-      case .value(let name): [name]
-      case .basic(let user, let secret): [user, secret]
-      }
+  public var names: [Name] { pieces.flatMap(Self.names) }
+
+  /// The names without which what it stands for cannot be sent.
+  var requiredNames: [Name] { names.filter { !optionalNames.contains($0) } }
+
+  private static func names(of piece: Piece) -> [Name] {
+    switch piece {
+    case .text: []
+    case .value(let name): [name]
+    case .basic(let user, let secret): [user, secret]
     }
   }
 

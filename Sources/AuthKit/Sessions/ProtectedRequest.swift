@@ -85,13 +85,12 @@ extension SessionKeeper {
     _ onHead: (ResponseHead, HTTPClient.Hops) throws(Failure) -> Void,
     _ onBody: (UnsafeRawBufferPointer) throws(Failure) -> Void
   ) throws(Failure) -> Answer? {
-    let recipe = profile.recipe
-    let credential = Credential(
-      headers: try api.requestHeaders(api.values(of: session)),
-      origins: try permittedOrigins(of: session),
-      cookies: recipe.request.cookies ? session.cookies : nil)
-    var rejection: (head: ResponseHead, url: WebURL)?
-    var body: [UInt8] = []
+    let credential: Credential
+    switch try self.credential(of: session, for: wanted.request) {
+    case .ready(let ready): credential = ready
+    case .rejected(let answer): return answer
+    }
+    var held = HeldAnswer()
     try api.http.exchange(
       wanted.request, credential: credential, maximumRedirects: wanted.maximumRedirects,
       followAllMethods: wanted.followsAllMethods, timeLimit: wanted.timeLimit
@@ -102,18 +101,101 @@ extension SessionKeeper {
       if hops.carriedCredential {
         // Before the body: whatever becomes of that, the server has changed its mind by now.
         try keepChanges(of: &session, head, hops)
-        let isExpiry = recipe.session.expired.contains(head.status)
-        if isExpiry && mayRenew || head.status == 401 && !wanted.accepted(401) {
-          rejection = (head, hops.url)
-          return
-        }
+        held.verdict = verdict(on: head.status, wanted, mayRenew)
+        held.head = head
+        held.hops = hops
+        if held.verdict != .accepted { return }
       }
       try onHead(head, hops)
     } onBody: { (bytes) throws(Failure) in
-      guard rejection != nil else { return try onBody(bytes) }
-      if body.count < 65_536 { body.append(contentsOf: bytes.prefix(65_536)) }
+      if held.verdict == .undecided, held.body.count + bytes.count > HeldAnswer.limit {
+        // Too long to say in a word that the token is dead.
+        try pass(&held, onHead, onBody)
+      }
+      if held.verdict == .accepted { return try onBody(bytes) }
+      held.body.append(contentsOf: bytes.prefix(max(0, HeldAnswer.limit - held.body.count)))
     }
-    return rejection.map { Answer(head: $0.head, body: body, url: $0.url, of: profile) }
+    guard held.verdict != .accepted, let hops = held.hops else { return nil }
+    let answer = Answer(head: held.head, body: held.body, url: hops.url, of: profile)
+    if held.verdict == .undecided, try !answer.holdsAny(profile.recipe.session.expiredWhen) {
+      try pass(&held, onHead, onBody)
+      return nil
+    }
+    return answer
+  }
+
+  /// An answer that is not passed on, or not yet.
+  private struct HeldAnswer {
+    /// Bytes of its body that are kept.
+    static let limit = 65_536
+    var verdict = Verdict.accepted
+    var head = ResponseHead()
+    var hops: HTTPClient.Hops?
+    var body: [UInt8] = []
+  }
+
+  /// What a status says about the credential.
+  private enum Verdict {
+    case accepted
+    case rejected
+    /// The body says it (`session.expired_when`).
+    case undecided
+  }
+
+  private func verdict(on status: Int, _ wanted: ProtectedRequest, _ mayRenew: Bool) -> Verdict {
+    let recipe = profile.recipe.session
+    let isExpiry = recipe.expired.contains(status)
+    if isExpiry, status != 401, !recipe.expiredWhen.isEmpty {
+      return mayRenew || !wanted.accepted(status) ? .undecided : .accepted
+    }
+    return isExpiry && mayRenew || status == 401 && !wanted.accepted(401) ? .rejected : .accepted
+  }
+
+  /// Passes on what was held back.
+  private func pass(
+    _ held: inout HeldAnswer,
+    _ onHead: (ResponseHead, HTTPClient.Hops) throws(Failure) -> Void,
+    _ onBody: (UnsafeRawBufferPointer) throws(Failure) -> Void
+  ) throws(Failure) {
+    guard let hops = held.hops else { return }
+    held.verdict = .accepted
+    try onHead(held.head, hops)
+    let body = held.body
+    guard !body.isEmpty else { return }
+    var failure: Failure?
+    body.withUnsafeBytes { bytes in
+      do throws(Failure) { try onBody(bytes) } catch { failure = error }
+    }
+    if let failure { throw failure }
+  }
+
+  private enum Attached {
+    case ready(Credential)
+    /// The request that had to come first was answered so.
+    case rejected(Answer)
+  }
+
+  /// What carries `session` with `request`: headers and cookies, with what the recipe fetches first
+  /// for requests that may change something.
+  private func credential(
+    of session: Session, for request: WireRequest
+  ) throws(Failure) -> Attached {
+    let recipe = profile.recipe
+    let isRead = ["GET", "HEAD", "OPTIONS"].contains(request.method)
+    let pairs = recipe.request.headers + (isRead ? [] : recipe.request.writeHeaders)
+    var values = api.values(of: session)
+    var cookies = recipe.request.cookies ? session.cookies : nil
+    if let prefetch = recipe.prefetch, prefetch.isNeeded(for: pairs.flatMap(\.value.names)) {
+      let answer = try api.fetch(
+        prefetch, values: values, cookies: session.cookies, permitted: session.requestOrigins)
+      if answer.head.status == 401 { return .rejected(answer) }
+      try api.take(prefetch, of: answer, into: &values)
+      cookies = try answer.cookies(now: clock())
+    }
+    return .ready(
+      Credential(
+        headers: try Expansion(values: values, profile: profile.name).headers(pairs),
+        origins: try permittedOrigins(of: session), cookies: cookies))
   }
 
   /// Cookies and rotated values that an answer brought.
@@ -121,11 +203,13 @@ extension SessionKeeper {
     of session: inout Session, _ head: ResponseHead, _ hops: HTTPClient.Hops
   ) throws(Failure) {
     guard session.variable == nil else { return }
-    let cookies = hops.cookies.flatMap { $0 == session.cookies ? nil : $0 }
+    let keepsCookies = profile.recipe.request.cookies
+    let cookies = keepsCookies ? hops.cookies.flatMap { $0 == session.cookies ? nil : $0 } : nil
     var tokens: API.Tokens?
     if profile.recipe.session.renewOnEveryResponse {
-      let answer = Answer(head: head, body: [], url: hops.url, of: profile)
-      tokens = try api.tokens(in: answer, cookiesFrom: cookies ?? session.cookies)
+      let answer = Answer(
+        head: head, body: [], url: hops.url, of: profile, sentCookies: cookies ?? session.cookies)
+      tokens = try api.tokens(in: answer)
     }
     guard cookies != nil || tokens != nil else { return }
     var changed = session
@@ -169,11 +253,26 @@ extension SessionKeeper {
       throw Failure(.usage, "\(profile.name): the recipe has no whoami")
     }
     let answer = try ask(call, session)
+    let isSuccess = (200...299).contains(answer.head.status)
+    // Some servers answer 200 to anybody, and say in the body that they know nobody.
+    if isSuccess, try answer.saysNo() || answer.json.map(Self.isNobody) ?? false {
+      throw rejected(session, answer)
+    }
     try api.refuse(answer, of: call, what: "to tell who this is", refused: [])
     guard let user = answer.json else {
       throw api.notUnderstood(answer, call, "no JSON in the answer to \(api.named(call))")
     }
     return (try answer.value(at: profile.recipe.session.account)?.scalarText, user)
+  }
+
+  /// null, false, and what is empty tell of nobody.
+  private static func isNobody(_ user: JSONValue) -> Bool {
+    switch user {
+    case .null, .bool(false): true
+    case .object(let members): members.isEmpty
+    case .array(let items): items.isEmpty
+    default: false
+    }
   }
 
   /// The answer to a call that carries the session, or what else its `authorization` says.

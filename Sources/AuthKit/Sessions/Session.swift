@@ -38,7 +38,7 @@ public struct Session {
     self.values = values
     self.requestOrigins = requestOrigins
     self.signInOrigins = signInOrigins
-    generation = Self.newGeneration()
+    generation = randomHex(bytes: 16)
     obtainedAt = now
     cookies = CookieJar()
     refreshable = false
@@ -55,12 +55,12 @@ public struct Session {
     guard let left = secondsLeft(now: now) else { return false }
     return left <= 0 || left < minimum ?? min(30, lifetime.map { $0 / 4 } ?? 30)
   }
+}
 
-  /// 128 bits from the system's generator, as hex digits.
-  private static func newGeneration() -> String {
-    var generator = SystemRandomNumberGenerator()
-    return hexDigits((0..<16).map { _ in UInt8.random(in: 0...255, using: &generator) })
-  }
+/// `count` bytes from the system's generator, as hex digits.
+func randomHex(bytes count: Int) -> String {
+  var generator = SystemRandomNumberGenerator()
+  return hexDigits((0..<count).map { _ in UInt8.random(in: 0...255, using: &generator) })
 }
 
 /// `bytes` in lower-case hexadecimal digits.

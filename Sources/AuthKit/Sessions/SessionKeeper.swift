@@ -131,7 +131,7 @@ public final class SessionKeeper {
       permitted: stored.signInOrigins)
     if try isRefusal(answer) { return .refused(answer) }
     try api.refuse(answer, of: call, what: "to renew the session", refused: [])
-    guard let tokens = try api.tokens(in: answer, cookiesFrom: stored.cookies) else {
+    guard let tokens = try api.tokens(in: answer) else {
       throw api.notUnderstood(answer, call, "no token in the answer to \(api.named(call))")
     }
     let fresh = stored.renewed(with: tokens, now: clock())

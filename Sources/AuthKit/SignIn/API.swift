@@ -67,6 +67,43 @@ public final class API {
   func send(
     _ call: Call, values: Values, cookies: CookieJar = CookieJar(), permitted: [Origin]? = nil
   ) throws(Failure) -> Answer {
+    var (values, cookies) = (values, cookies)
+    let names = call.names(request: profile.recipe.request)
+    if let prefetch = profile.recipe.prefetch, prefetch.isNeeded(for: names) {
+      let answer = try fetch(prefetch, values: values, cookies: cookies, permitted: permitted)
+      try take(prefetch, of: answer, into: &values)
+      cookies = try answer.cookies(now: clock())
+    }
+    return try sendAlone(call, values: values, cookies: cookies, permitted: permitted)
+  }
+
+  /// Makes the request that has to come before another.
+  func fetch(
+    _ prefetch: Prefetch, values: Values, cookies: CookieJar, permitted: [Origin]?
+  ) throws(Failure) -> Answer {
+    try sendAlone(prefetch.call, values: values, cookies: cookies, permitted: permitted)
+  }
+
+  /// Takes from the answer to `prefetch` what the next request wants.
+  ///
+  /// - Throws: what `refuse` throws for an answer that is no success.
+  func take(_ prefetch: Prefetch, of answer: Answer, into values: inout Values) throws(Failure) {
+    try refuse(answer, of: prefetch.call, what: "the request before this one", refused: [])
+    try take(prefetch.take, of: answer, into: &values)
+  }
+
+  /// `{taken.NAME}`: values of one answer for the request that follows.
+  func take(_ wanted: [Kept], of answer: Answer, into values: inout Values) throws(Failure) {
+    for kept in wanted {
+      guard let value = try answer.keptText(at: [kept.place]) else { continue }
+      redactor.learn(value)
+      values[.taken(kept.name)] = SharedSecret(value)
+    }
+  }
+
+  private func sendAlone(
+    _ call: Call, values: Values, cookies: CookieJar, permitted: [Origin]?
+  ) throws(Failure) -> Answer {
     let request = try request(for: call, values: values, cookies: cookies)
     let origin = request.url.origin
     guard try signInOrigins().contains(origin) else {
@@ -83,7 +120,7 @@ public final class API {
       }
       throw failure
     }
-    return Answer(head: head, body: body, url: request.url, of: profile)
+    return Answer(head: head, body: body, url: request.url, of: profile, sentCookies: cookies)
   }
 
   /// Nothing goes to an origin that was not fixed at sign-in (rule A2).
@@ -99,8 +136,7 @@ public final class API {
   ) throws(Failure) -> WireRequest {
     let expansion = Expansion(values: values, profile: profile.name)
     let url = try url(of: call, expansion)
-    var headers: [WireHeader] = []
-    for pair in call.headers { headers.append(try expansion.header(pair.name, pair.value)) }
+    var headers = try expansion.headers(call.headers)
     switch call.authorization {
     case .none: break
     case .basic:
@@ -111,9 +147,8 @@ public final class API {
         try authorization("Bearer ", expansion.required(.refreshToken).secret.copy()))
     case .access:
       let own = Set(headers.map(\.name.asciiLowercased))
-      for pair in profile.recipe.request.headers where !own.contains(pair.name.asciiLowercased) {
-        headers.append(try expansion.header(pair.name, pair.value))
-      }
+      headers += try expansion.headers(
+        profile.recipe.request.headers.filter { !own.contains($0.name.asciiLowercased) })
     }
     if let line = cookies.header(
       for: url.origin.description, path: url.path, isSecure: url.origin.isSecure, now: clock())
@@ -163,7 +198,7 @@ public final class API {
     var text = String(
       decoding: try expansion.filled(call.path, for: .path).withBytes { Array($0) }, as: UTF8.self)
     var separator = text.utf8.contains(UInt8(ascii: "?")) ? "&" : "?"
-    for pair in call.query {
+    for pair in call.query where !expansion.isLeftOut(pair.value) {
       // A parameter whose placeholder has no value is left out, as a body's member is.
       if !pair.value.names.isEmpty, !expansion.canFill(pair.value) { continue }
       var builder = SecretBuilder()
@@ -218,10 +253,9 @@ public final class API {
   /// Takes from `answer` what the recipe names; nil when there is no access token in it.
   ///
   /// - Throws: `answer_not_understood` for a value that no header could carry, or too many cookies.
-  func tokens(in answer: Answer, cookiesFrom jar: CookieJar) throws(Failure) -> Tokens? {
+  func tokens(in answer: Answer) throws(Failure) -> Tokens? {
     let now = clock()
     var tokens = Tokens()
-    tokens.cookies = jar
     var token = try answer.accessToken()
     if token == nil, usesUsualPlaces, let only = answer.onlyJWT() {
       token = only.token
@@ -245,14 +279,7 @@ public final class API {
     tokens.lifetime = tokens.expiresAt.map { max(0, $0.seconds - now.seconds) }
     tokens.account = try answer.value(at: answer.recipe.account)?.text
     guard profile.recipe.request.cookies else { return tokens }
-    for line in answer.head.all("Set-Cookie") {
-      let outcome = tokens.cookies.store(
-        setCookie: line, origin: answer.url.origin.description, requestPath: answer.url.path,
-        now: now)
-      if outcome == .overflow {
-        throw Failure(.answerNotUnderstood, "\(profile.name): the answer sets too many cookies")
-      }
-    }
+    tokens.cookies = try answer.cookies(now: now)
     for cookie in tokens.cookies.cookies { redactor.learn(cookie.value) }
     return tokens
   }
@@ -267,12 +294,7 @@ public final class API {
   /// - Throws: `input_needed` when the session lacks a value, `answer_not_understood` when one of
   ///   them cannot stand in a header.
   func requestHeaders(_ values: Values) throws(Failure) -> [WireHeader] {
-    let expansion = Expansion(values: values, profile: profile.name)
-    var headers: [WireHeader] = []
-    for pair in profile.recipe.request.headers {
-      headers.append(try expansion.header(pair.name, pair.value))
-    }
-    return headers
+    try Expansion(values: values, profile: profile.name).headers(profile.recipe.request.headers)
   }
 
   /// The header that carries the credential of `session`, for programs other than authctl; nil

@@ -11,16 +11,22 @@ struct Answer {
   let profile: String
   /// The body as JSON; nil when it is none.
   let json: JSONValue?
+  /// The cookies of the request that it answers.
+  private let sentCookies: CookieJar
 
   /// The largest single value that is kept, 64 KiB (rule B6).
   static let largestValue = 65_536
 
-  init(head: ResponseHead, body: [UInt8], url: WebURL, of profile: Profile) {
+  init(
+    head: ResponseHead, body: [UInt8], url: WebURL, of profile: Profile,
+    sentCookies: CookieJar = CookieJar()
+  ) {
     self.head = head
     self.body = body
     self.url = url
     recipe = profile.recipe.session
     self.profile = profile.name
+    self.sentCookies = sentCookies
     json = try? JSONValue.parse(body)
   }
 
@@ -65,12 +71,53 @@ struct Answer {
         if !value.isEmpty { return .string(value) }
       }
       return nil
-    case .body:
-      guard let text = String(validating: body, as: UTF8.self)?.trimmingLineEnd, !text.isEmpty,
-        head.mediaType != "text/html"
-      else { return nil }
-      return .string(text)
+    case .body: return wholeText.map { .string($0) }
     }
+  }
+
+  /// The body, where it is one text: a JSON string, or one word whatever it is called, as some
+  /// frameworks call every text a page. A page has spaces, and begins otherwise.
+  private var wholeText: String? {
+    if let json { return json.text.flatMap { $0.isEmpty ? nil : $0 } }
+    guard let text = String(validating: body, as: UTF8.self)?.trimmingLineEnd, !text.isEmpty,
+      text.utf8.first != UInt8(ascii: "<"), text.utf8.allSatisfy({ (0x21...0x7E).contains($0) })
+    else { return nil }
+    return text
+  }
+
+  /// Whether the answer holds what `condition` wants.
+  func holds(_ condition: Condition) throws(Failure) -> Bool {
+    guard let value = try value(at: condition.place) else { return false }
+    guard let text = condition.text else { return value != .bool(false) }
+    let found = if case .bool(let flag) = value { "\(flag)" } else { value.scalarText }
+    return found?.utf8.elementsEqual(text.utf8) ?? false
+  }
+
+  /// Whether the answer holds any of `conditions`; no conditions hold nothing.
+  func holdsAny(_ conditions: [Condition]) throws(Failure) -> Bool {
+    for condition in conditions where try holds(condition) { return true }
+    return false
+  }
+
+  /// Whether the answer to a sign-in asks for a one-time code.
+  func asksForCode(_ factor: SecondFactor) throws(Failure) -> Bool {
+    guard factor.statuses.contains(head.status) else { return false }
+    return factor.conditions.isEmpty ? true : try holdsAny(factor.conditions)
+  }
+
+  /// The cookies of the request, with those that the answer set.
+  ///
+  /// - Throws: `answer_not_understood` when they are too many.
+  func cookies(now: Moment) throws(Failure) -> CookieJar {
+    var jar = sentCookies
+    for line in head.all("Set-Cookie") {
+      let outcome = jar.store(
+        setCookie: line, origin: url.origin.description, requestPath: url.path, now: now)
+      if outcome == .overflow {
+        throw Failure(.answerNotUnderstood, "\(profile): the answer sets too many cookies")
+      }
+    }
+    return jar
   }
 
   /// A value that is kept: text or number, within bounds.

@@ -50,6 +50,20 @@ struct Expansion {
     template.names.allSatisfy { values[$0] != nil || values.field($0) != nil }
   }
 
+  /// Whether what `template` stands for is left out: an optional placeholder has no value.
+  func isLeftOut(_ template: Template) -> Bool {
+    template.optionalNames.contains { values[$0] == nil && values.field($0) == nil }
+  }
+
+  /// The headers of a recipe that are to be sent.
+  func headers(_ pairs: [Call.Pair]) throws(Failure) -> [WireHeader] {
+    var headers: [WireHeader] = []
+    for pair in pairs where !isLeftOut(pair.value) {
+      headers.append(try header(pair.name, pair.value))
+    }
+    return headers
+  }
+
   /// A header of a recipe: RFC 9110 field value without obs-text, never empty (rule A4).
   func header(_ name: String, _ template: Template) throws(Failure) -> WireHeader {
     let value = try filled(template, for: .header)
@@ -261,13 +275,25 @@ extension Call {
   public func names(request: RequestRecipe) -> [Template.Name] {
     var names = path.names + (body?.names ?? [])
     names += query.flatMap(\.value.names) + headers.flatMap(\.value.names)
+    return names + authorizationNames(request) { $0.names }
+  }
+
+  /// Those without which the call cannot be sent at all.
+  public func requiredNames(request: RequestRecipe) -> [Template.Name] {
+    var names = path.names + (body?.names ?? [])
+    names += query.flatMap(\.value.requiredNames) + headers.flatMap(\.value.requiredNames)
+    return names + authorizationNames(request) { $0.requiredNames }
+  }
+
+  private func authorizationNames(
+    _ request: RequestRecipe, _ names: (Template) -> [Template.Name]
+  ) -> [Template.Name] {
     switch authorization {
-    case .none: break
-    case .basic: names += [.username, .password]
-    case .app: names.append(.appKey)
-    case .access: names += request.headers.flatMap(\.value.names)
-    case .refresh: names.append(.refreshToken)
+    case .none: []
+    case .basic: [.username, .password]
+    case .app: [.appKey]
+    case .access: request.headers.flatMap { names($0.value) }
+    case .refresh: [.refreshToken]
     }
-    return names
   }
 }

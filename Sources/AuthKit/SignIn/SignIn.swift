@@ -17,22 +17,50 @@ extension API {
   ///
   /// - Parameters:
   ///   - account: the name that the person gave; where there is none, the answer's is taken.
+  ///   - code: gets the one-time code; called only when the server asks for one.
   /// - Throws: `credentials_refused`, `client_error`, `server_error`, `answer_not_understood`, and
-  ///   what sending throws.
-  public func login(_ values: Values, account: String?) throws(Failure) -> SignedIn {
+  ///   what sending and `code` throw.
+  public func login(
+    _ values: Values, account: String?, code: (Origin) throws(Failure) -> SharedSecret
+  ) throws(Failure) -> SignedIn {
     guard let call = profile.recipe.login else {
       throw Failure(
         .usage, "\(profile.name): this API has no sign-in by name and password",
         hint: command("login", "--token-stdin").map { $0 + " stores a token or key of yours" })
     }
-    let answer = try send(call, values: values)
-    try refuse(
-      answer, of: call, what: "this name and password", refused: answer.recipe.refused,
-      hint: command("login", "-u", "NAME"))
+    var answer = try send(call, values: values)
+    if let factor = profile.recipe.secondFactor, try answer.asksForCode(factor) {
+      answer = try sendCode(factor, after: answer, to: call, values, code)
+    } else {
+      try refuse(
+        answer, of: call, what: "this name and password", refused: answer.recipe.refused,
+        hint: command("login", "-u", "NAME"))
+    }
     guard let signedIn = try session(from: answer, values: values, account: account) else {
       throw notUnderstood(answer, call, "no token in the answer to \(named(call))")
     }
     return signedIn
+  }
+
+  /// Answers the server's question for a one-time code: the recipe's second request, or the sign-in
+  /// again, this time with the code.
+  private func sendCode(
+    _ factor: SecondFactor, after first: Answer, to login: Call, _ values: Values,
+    _ code: (Origin) throws(Failure) -> SharedSecret
+  ) throws(Failure) -> Answer {
+    let call = factor.call ?? login
+    var values = values
+    values[.otp] = try code(origin(of: call))
+    try take(factor.take, of: first, into: &values)
+    let answer = try send(call, values: values, cookies: try first.cookies(now: clock()))
+    let what = "this one-time code"
+    let asksAgain = try answer.asksForCode(factor) ? [answer.head.status] : []
+    try refuse(answer, of: call, what: what, refused: answer.recipe.refused + asksAgain)
+    guard asksAgain.isEmpty else {
+      throw Failure(
+        .credentialsRefused, "\(profile.name) refused \(what) (HTTP \(answer.head.status))")
+    }
+    return answer
   }
 
   /// Creates an account; a session only where the server answers with tokens.
@@ -69,7 +97,7 @@ extension API {
   private func session(
     from answer: Answer, values: Values, account: String?
   ) throws(Failure) -> SignedIn? {
-    guard let tokens = try tokens(in: answer, cookiesFrom: CookieJar()) else { return nil }
+    guard let tokens = try tokens(in: answer) else { return nil }
     guard let name = account ?? tokens.account else {
       throw Failure(
         .inputNeeded, "\(profile.name): the answer does not tell the account",
@@ -113,15 +141,20 @@ extension API {
   public func canRefresh(_ session: Session) -> Bool {
     guard let call = profile.recipe.refresh, session.variable == nil else { return false }
     let values = values(of: session)
-    return call.names(request: profile.recipe.request).allSatisfy { values[$0] != nil }
+    // What a request before it takes is there in time; what no value fills, a body leaves out.
+    return call.requiredNames(request: profile.recipe.request).allSatisfy {
+      values[$0] != nil || $0.isTaken
+    }
   }
 
   /// The application's key is kept when any later request of the recipe needs it.
   private var usesAppKey: Bool {
     let recipe = profile.recipe
-    let later = [recipe.refresh, recipe.logout, recipe.whoami].compactMap { $0 }
-    return later.contains { $0.names(request: recipe.request).contains(.appKey) }
-      || recipe.request.headers.contains { $0.value.names.contains(.appKey) }
+    let later = [recipe.refresh, recipe.logout, recipe.whoami, recipe.prefetch?.call]
+    return later.contains { $0?.names(request: recipe.request).contains(.appKey) ?? false }
+      || (recipe.request.headers + recipe.request.writeHeaders).contains {
+        $0.value.names.contains(.appKey)
+      }
   }
 
   /// UTF-8 without control characters, at most 256 bytes (rule B18).

@@ -8,7 +8,7 @@ public struct Values {
 
   /// The value of a placeholder; nil where none is known, or where an empty one was set.
   public subscript(name: Template.Name) -> SharedSecret? {
-    get { table[name] }
+    get { name == .unique ? SharedSecret(randomHex(bytes: 8)) : table[name] }
     set { table[name] = newValue }
   }
 

@@ -148,7 +148,9 @@ struct Login: Command {
     app.context.account = account
     let values = try asker.values(for: call, keeper.api, account: account)
     return try Words.nothingChanged(profile) { () throws(Failure) in
-      try keeper.api.login(values, account: account)
+      try keeper.api.login(values, account: account) { (origin) throws(Failure) in
+        try asker.code(at: origin)
+      }
     }
   }
 

@@ -1,0 +1,180 @@
+/// What no recipe may do (security rules A2, A3, A4, A9, C9).
+extension RecipeReader {
+  /// `text` as a template, the recipe's constants written out.
+  func template(
+    _ text: String, _ key: String, _ member: String? = nil, isPath: Bool = false
+  ) throws(Failure) -> Template {
+    let template: Template
+    do throws(Failure) { template = try Template(text) } catch {
+      throw values.failure(key, member, error)
+    }
+    return try template.fixing { (name) throws(Failure) in
+      guard name.isConstant || name == .url else { return nil }
+      let value = try values.text(name == .url ? "url" : name.description)
+      guard let value else {
+        throw values.failure(
+          key, member, "nothing fills {\(name)}", hint: "--set \(name)=VALUE, or in the file: "
+            + "[vars] with \(name.member) = \"VALUE\"")
+      }
+      return isPath ? try segment(value, of: name) : value
+    }
+  }
+
+  /// A constant in a path: one segment of it (rule A9).
+  private func segment(_ value: String, of name: Template.Name) throws(Failure) -> String {
+    guard ![".", ".."].contains(where: { $0.utf8.elementsEqual(value.utf8) }) else {
+      throw values.failure(name.description, nil, "cannot be . or .. in a path")
+    }
+    var builder = SecretBuilder()
+    var value = value
+    value.withUTF8 { builder.appendPercentEncoded(UnsafeRawBufferPointer($0)) }
+    return builder.secret().withBytes { String(decoding: $0, as: UTF8.self) }
+  }
+
+  func checkPath(_ call: Call, _ key: String, in table: String) throws(Failure) {
+    for (index, piece) in call.path.pieces.enumerated() {
+      guard case .text(let text) = piece else {
+        if index == 0 {
+          throw values.failure(key, nil, "nothing may be filled in before the path")
+        }
+        continue
+      }
+      let problem =
+        index == 0
+        ? URLText.problemOfPathStart(text, isWhole: call.path.pieces.count == 1)
+        : URLText.problemOfPath(Array(text.utf8)[...])
+      if let problem { throw values.failure(key, nil, problem) }
+    }
+    try checkNames(call.path, key, nil, in: table, isURL: !call.secretsInURL)
+  }
+
+  /// Which value may go where (security rules A2 and A9).
+  func checkNames(
+    _ template: Template, _ key: String, _ member: String?, in table: String, isURL: Bool
+  ) throws(Failure) {
+    let signsIn = Self.signsIn(table)
+    for name in template.names {
+      if name.isConstant || name == .url {
+        throw values.failure(key, member, "{\(name)} cannot stand inside {basic:...}")
+      }
+      if name.isTaken { try checkTaken(name, key, member, in: table) }
+      if isURL, name.isSecret {
+        throw values.failure(
+          key, member, "{\(name)} would stand in URLs, which servers and proxies write down",
+          hint: "send it in a header or the body, or set secrets_in_url = true")
+      }
+      if name == .otp && !signsIn || name == .password && !(signsIn || keepsPassword) {
+        throw values.failure(key, member, "{\(name)} may stand in [login] and [register] only")
+      }
+      if name == .refreshToken || name == .clientSecret,
+        table == "request" || table == "whoami" || table == "prefetch"
+      {
+        throw values.failure(key, member, "{\(name)} may not stand in [\(table)]")
+      }
+      if name.isSession {
+        let kept = name.member
+        guard !keptNames.contains(where: { $0.utf8.elementsEqual(kept.utf8) }) else { continue }
+        throw values.failure(
+          key, member, "session.keep has no \(kept)",
+          hint: nearest(kept, in: keptNames).map { "did you mean {session.\($0)}?" }
+            ?? "add keep = { \(kept) = \"header:NAME\" } to [session]")
+      }
+    }
+  }
+
+  /// `{taken.NAME}` is there for the request that follows, and for no other.
+  private func checkTaken(
+    _ name: Template.Name, _ key: String, _ member: String?, in table: String
+  ) throws(Failure) {
+    func holds(_ names: [String]) -> Bool {
+      names.contains { $0.utf8.elementsEqual(name.member.utf8) }
+    }
+    if table == "otp", holds(takenNames.otp) { return }
+    guard table != "prefetch", holds(takenNames.prefetch) else {
+      throw values.failure(
+        key, member, "nothing fills {\(name)}",
+        hint: nearest(name.member, in: takenNames.prefetch + takenNames.otp)
+          .map { "did you mean {taken.\($0)}?" }
+          ?? "take = { \(name.member) = \"/POINTER\" } in [prefetch]")
+    }
+    if prefetchWantsSession, Self.signsIn(table) || key == "request.headers" {
+      throw values.failure(
+        key, member, "[prefetch] carries the session and cannot serve \(key)",
+        hint: key == "request.headers" ? "write_headers may name it" : nil)
+    }
+  }
+
+  func checkAuthorization(
+    _ authorization: Call.Authorization, in table: String
+  ) throws(Failure) {
+    let signsIn = Self.signsIn(table)
+    let key = "\(table).authorization"
+    if authorization == .basic, !signsIn, !keepsPassword {
+      throw values.failure(
+        key, nil, "basic sends the password, which is for [login] and [register] only")
+    }
+    if authorization == .refresh, table != "refresh", table != "logout" {
+      throw values.failure(key, nil, "refresh is for [refresh] and [logout] only")
+    }
+    if authorization == .access, signsIn {
+      throw values.failure(key, nil, "access needs a session, which [\(table)] does not have yet")
+    }
+  }
+
+  /// Bytes that may stand in a header (security rule A4).
+  func checkHeaderText(
+    _ template: Template, _ key: String, _ member: String
+  ) throws(Failure) {
+    guard !template.pieces.isEmpty else { throw values.failure(key, member, "must not be empty") }
+    for piece in template.pieces {
+      guard case .text(let text) = piece else { continue }
+      guard text.utf8.allSatisfy({ (0x20...0x7E).contains($0) }) else {
+        throw values.failure(key, member, "must be printable ASCII")
+      }
+    }
+    if case .text(let text)? = template.pieces.first, text.utf8.first == 0x20 {
+      throw values.failure(key, member, "must not begin with a space")
+    }
+    if case .text(let text)? = template.pieces.last, text.utf8.last == 0x20 {
+      throw values.failure(key, member, "must not end with a space")
+    }
+  }
+
+  /// Constants are no place for secrets either.
+  func checkConstants() throws(Failure) {
+    for name in values.constants {
+      guard let text = try values.text("vars.\(name)") else { continue }
+      let template = try Template(text.utf8.contains(0x7B) ? "" : text)
+      guard !template.pieces.isEmpty else {
+        throw values.failure("vars.\(name)", nil, "is a constant: it cannot hold a brace")
+      }
+      try refuseStaticSecret(template, "vars.\(name)", nil, name: name)
+    }
+  }
+
+  /// A fixed value under the name of a secret (security rule C9).
+  func refuseStaticSecret(
+    _ template: Template, _ key: String, _ member: String?, name: String
+  ) throws(Failure) {
+    guard template.names.isEmpty, !template.pieces.isEmpty else { return }
+    let lower = name.asciiLowercased
+    guard Self.secretWords.contains(where: { Self.contains(lower, $0) }) else { return }
+    guard
+      !publicNames.contains(where: { $0.asciiLowercased.utf8.elementsEqual(lower.utf8) })
+    else {
+      return
+    }
+    let shown = DisplayText.oneLine(name, limit: 60)
+    throw values.failure(
+      key, member, "a fixed \(shown) looks like a secret, and profiles hold none",
+      hint: "use {app_key} or {client_secret}; for a public one: public = [\"\(shown)\"]")
+  }
+
+  private static let secretWords = ["authorization", "cookie", "token", "key", "secret"]
+
+  private static func contains(_ text: String, _ word: String) -> Bool {
+    let text = Array(text.utf8)
+    let word = Array(word.utf8)
+    return text.indices.contains { text[$0...].starts(with: word) }
+  }
+}
