@@ -53,6 +53,7 @@ let package = Package(
     .testTarget(
       name: "EndToEndTests",
       dependencies: ["authctl", "DemoAPI"],
+      exclude: ["Conversations"],
       swiftSettings: strict
     ),
   ]

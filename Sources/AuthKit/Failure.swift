@@ -62,6 +62,8 @@ public struct Failure: Error {
   public var account: String?
   /// The command to run or the fact that helps.
   public var hint: String?
+  /// The key of a profile that is wrong, by its names from the root.
+  var key: [String]?
 
   /// A failure of `kind`, said in `message`, with the mend in `hint`.
   public init(_ kind: Kind, _ message: String, hint: String? = nil) {

@@ -128,11 +128,7 @@ final class App {
   ) throws(Failure) -> SessionKeeper {
     let base = try WebURL(profile.url, from: .person)
     let configured = try config().lockTimeout
-    let http = HTTPClient(
-      profile: profile, base: base.origin, options: options, environment: environment,
-      clock: Self.now, warn: { [console] in console.warn($0) },
-      log: globals.verbose > 0 ? { [console] in console.verbose($0) } : nil,
-      trace: globals.verbose > 1 ? { [console] in console.verbose("* " + $0) } : nil)
+    let http = http(for: profile, base: base.origin, options: options)
     return SessionKeeper(
       api: API(profile: profile, base: base, http: http, redactor: redactor, clock: Self.now),
       store: try store(mayPrompt: mayPrompt),
@@ -141,6 +137,17 @@ final class App {
         + "/locks",
       lockTimeout: globals.lockTimeout?.seconds ?? configured ?? 60,
       redactor: redactor, clock: Self.now, warn: { [console] in console.warn($0) })
+  }
+
+  /// What sends the requests for `profile`.
+  func http(
+    for profile: Profile, base: Origin, options: HTTPOptions = HTTPOptions()
+  ) -> HTTPClient {
+    HTTPClient(
+      profile: profile, base: base, options: options, environment: environment,
+      clock: Self.now, warn: { [console] in console.warn($0) },
+      log: globals.verbose > 0 ? { [console] in console.verbose($0) } : nil,
+      trace: globals.verbose > 1 ? { [console] in console.verbose("* " + $0) } : nil)
   }
 
   /// `Password for ada at https://…`: a reader of all sources that a command has.

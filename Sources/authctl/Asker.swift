@@ -38,7 +38,11 @@ struct Asker {
   }
 
   /// Every value that `call` needs, each from its source; what is optional is left out.
-  func values(for call: Call?, _ api: API, account: String?) throws(Failure) -> Values {
+  ///
+  /// - Parameter pasted: the password of a line of curl, used where no other is given.
+  func values(
+    for call: Call?, _ api: API, account: String?, pasted: SharedSecret? = nil
+  ) throws(Failure) -> Values {
     var values = Values()
     values.fields = fields
     guard let call else { return values }
@@ -51,7 +55,10 @@ struct Asker {
       values[.username] = SharedSecret(account)
     }
     // In the order in which several -stdin options read their lines.
-    if names.contains(.password) { values[.password] = try password(account, api.origin(of: call)) }
+    if names.contains(.password) {
+      let isGiven = pasted == nil || reader.isGiven(.password)
+      values[.password] = isGiven ? try password(account, api.origin(of: call)) : pasted
+    }
     // Where the server can ask for a code, it is read when that happens.
     if names.contains(.otp), profile.recipe.secondFactor == nil {
       values[.otp] = try code(at: api.origin(of: call))

@@ -156,22 +156,37 @@ struct ProfileOptions: ParsableArguments {
     help: ArgumentHelp("Any key of the profile.", valueName: "key=value"))
   var set: [String] = []
 
+  @Option(
+    name: .customLong("from-curl"), parsing: .unconditional,
+    help: ArgumentHelp(
+      "A curl command line that signs in, as browsers copy it; - is standard input.",
+      valueName: "file|-"))
+  var fromCurl: String?
+
   /// Whether anything was said.
   var isEmpty: Bool {
     preset == nil && body == nil && !form && tokenAt.isEmpty && send.isEmpty && set.isEmpty
+      && fromCurl == nil
   }
 
-  /// The keys and values that the options stand for, in the order of the file.
+  /// The keys and values that the options stand for, in the order of the file; without a preset
+  /// the usual one, name and password as JSON or as a form.
   ///
   /// - Throws: `usage` for a body that is not what it says, or a value of the wrong type.
   func settings() throws(Failure) -> [(key: String, value: JSONValue)] {
+    let wanted = try wantedSettings()
+    if wanted.contains(where: { $0.key == "preset" }) { return wanted }
+    return [("preset", .string(form ? "form" : "json"))] + wanted
+  }
+
+  /// What was asked for, and nothing else.
+  ///
+  /// - Throws: as `settings`.
+  func wantedSettings() throws(Failure) -> [(key: String, value: JSONValue)] {
     var settings: [(key: String, value: JSONValue)] = []
-    // Without a preset the usual ones: name and password as JSON, or as a form.
-    let usual = form ? "form" : "json"
-    let isSet = set.contains { $0.utf8.starts(with: "preset=".utf8) }
-    if !isSet { settings.append(("preset", .string(preset ?? usual))) }
+    if let preset { settings.append(("preset", .string(preset))) }
     if form { settings.append(("login.encoding", "form")) }
-    if let body { settings.append(("login.body", form ? try formBody(body) : try jsonBody(body))) }
+    if let body { settings.append(("login.body", form ? try formBody(body) : try Self.jsonBody(body))) }
     if !tokenAt.isEmpty {
       settings.append(("session.access_token", .array(tokenAt.map { .string($0) })))
     }
@@ -190,7 +205,8 @@ struct ProfileOptions: ParsableArguments {
     return settings
   }
 
-  private func jsonBody(_ text: String) throws(Failure) -> JSONValue {
+  /// A body as `--body` and the person at the terminal write it.
+  static func jsonBody(_ text: String) throws(Failure) -> JSONValue {
     guard let value = try? JSONValue.parse(text), case .object = value else {
       throw Failure(
         .usage, "--body is not a JSON object",

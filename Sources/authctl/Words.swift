@@ -16,11 +16,12 @@ enum Words {
   static func nextRequest(_ profile: Profile, _ app: App) -> String {
     var words = ["authctl", "get"]
     let names = (try? app.profiles.names()) ?? []
-    if names.count != 1, (try? app.config().defaultProfile) != profile.name {
+    if names != [profile.name], (try? app.config().defaultProfile) != profile.name {
       words += ["-p", profile.name]
     }
-    let whoami = profile.values.first { $0.key == "whoami.path" }?.value.text
-    return DisplayText.shellCommand(words + [whoami ?? "/PATH"]) ?? ""
+    let whoami = profile.recipe.whoami.flatMap { $0.method == "GET" ? $0.shownPath : nil }
+    let path = whoami.flatMap { $0.utf8.contains(UInt8(ascii: "{")) ? nil : $0 }
+    return DisplayText.shellCommand(words + [path ?? "/PATH"]) ?? ""
   }
 
   /// Contract section 2, `login`, `register`, `refresh`.

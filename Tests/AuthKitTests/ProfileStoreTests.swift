@@ -44,19 +44,20 @@ private func failure(_ body: () throws -> Void) -> Failure? {
     let folder = try Folder()
     let store = folder.store
     #expect(try store.names() == [])
-    try store.create("shop", text: url)
-    try store.create(
+    try store.write(url, as: "shop")
+    let bank = try store.draft(
       "bank",
       settings: [
         ("url", "https://bank.example"), ("login.path", "/in"),
         ("login.body", .object([("z", "{username}"), ("a", "{password}")])),
       ])
+    try store.write(bank.text, as: "bank")
     #expect(try store.names() == ["bank", "shop"])
     #expect(try store.load("bank").recipe.login?.body != nil)
     #expect(folder.mode("authctl") == 0o700 && folder.mode("authctl/profiles") == 0o700)
     #expect(folder.mode("authctl/profiles/shop.toml") == 0o600)
     #expect(try ConfigFolder.list(folder.path + "/authctl/profiles").count == 4, "no leftovers")
-    let again = failure { try store.create("shop", text: url) }
+    let again = failure { try store.write(url, as: "shop") }
     #expect(again?.kind == .usage && again?.message.contains("already there") == true)
     #expect(again?.message.contains("~/authctl/profiles/shop.toml") == true)
     try store.setDefault("shop")
@@ -71,8 +72,8 @@ private func failure(_ body: () throws -> Void) -> Failure? {
 
   @Test func wrongTextsAreNotStored() throws {
     let folder = try Folder()
-    #expect(failure { try folder.store.create("shop", text: "url = 1") }?.kind == .usage)
-    try folder.store.create("shop", text: url)
+    #expect(failure { try folder.store.write("url = 1", as: "shop") }?.kind == .usage)
+    try folder.store.write(url, as: "shop")
     let wrong = failure {
       try folder.store.change("shop", set: [("session.expired", .array([.number(200)]))])
     }
@@ -183,7 +184,7 @@ private func failure(_ body: () throws -> Void) -> Failure? {
   @Test func setKeepsModeAndLink() throws {
     let folder = try Folder()
     let store = folder.store
-    try store.create("shop", text: url)
+    try store.write(url, as: "shop")
     let real = folder.path + "/dotfile.toml"
     try #require(rename(store.path(of: "shop"), real) == 0)
     try #require(chmod(real, 0o640) == 0)
@@ -210,7 +211,7 @@ private func failure(_ body: () throws -> Void) -> Failure? {
   @Test(arguments: ["authctl", "authctl/profiles", "authctl/profiles/shop.toml"])
   func looseModes(name: String) throws {
     let folder = try Folder()
-    try folder.store.create("shop", text: url)
+    try folder.store.write(url, as: "shop")
     let path = "\(folder.path)/\(name)"
     let good = folder.mode(name)
     for bits: mode_t in [0o020, 0o002] {
@@ -224,7 +225,7 @@ private func failure(_ body: () throws -> Void) -> Failure? {
 
   @Test func looseConfig() throws {
     let folder = try Folder()
-    try folder.store.create("shop", text: url)
+    try folder.store.write(url, as: "shop")
     try folder.store.setDefault("shop")
     try #require(chmod(folder.path + "/authctl/config.toml", 0o666) == 0)
     #expect(failure { _ = try folder.store.config() }?.kind == .usage)
@@ -233,7 +234,7 @@ private func failure(_ body: () throws -> Void) -> Failure? {
   @Test(.enabled(if: geteuid() == 0, "needs root to give a file away"))
   func foreignOwner() throws {
     let folder = try Folder()
-    try folder.store.create("shop", text: url)
+    try folder.store.write(url, as: "shop")
     try #require(chown(folder.store.path(of: "shop"), 65534, 65534) == 0)
     let failure = failure { _ = try folder.store.load("shop") }
     #expect(failure?.kind == .usage && failure?.message.contains("belongs to user 65534") == true)
@@ -242,10 +243,10 @@ private func failure(_ body: () throws -> Void) -> Failure? {
   @Test(
     arguments: [
       ("store = \"file\"\nlock_timeout = 5\nstore_timeout = 2.5\ndefault_profile = \"a\"", nil),
-      ("defalt_profile = \"a\"", "~/authctl/config.toml:1: unknown key defalt_profile"),
-      ("\nstore = 1", "~/authctl/config.toml:2: store: must be text"),
-      ("lock_timeout = 0", "~/authctl/config.toml:1: lock_timeout: must be more than 0"),
-      ("default_profile = \"../x\"", "~/authctl/config.toml:1: default_profile: neither"),
+      ("defalt_profile = \"a\"", "~/authctl/config.toml:1:1: unknown key defalt_profile"),
+      ("\nstore = 1", "~/authctl/config.toml:2:1: store: must be text"),
+      ("lock_timeout = 0", "~/authctl/config.toml:1:1: lock_timeout: must be more than 0"),
+      ("default_profile = \"../x\"", "~/authctl/config.toml:1:1: default_profile: neither"),
     ] as [(String, String?)])
   func config(text: String, message: String?) throws {
     let folder = try Folder()
@@ -278,7 +279,7 @@ private func failure(_ body: () throws -> Void) -> Failure? {
     let folder = try Folder()
     let store = folder.store
     #expect(failure { _ = try store.load(name) }?.kind == .usage)
-    #expect(failure { try store.create(name, text: url) }?.kind == .usage)
+    #expect(failure { try store.write(url, as: name) }?.kind == .usage)
     #expect(failure { try store.change(name, set: [("account", "ada")]) }?.kind == .usage)
     #expect(failure { try store.remove(name) }?.kind == .usage)
     #expect(failure { try store.setDefault(name) }?.kind == .usage)

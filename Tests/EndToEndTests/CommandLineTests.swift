@@ -109,7 +109,7 @@ import Testing
         (["profile", "presets", "jsn"], "no preset called jsn\nhint: did you mean json?"),
         (
           ["profile", "add", "x", api.url, "--preset", "rails-trubo"],
-          "\(box.configHome)/authctl/profiles/x.toml:2: preset: unknown preset rails-trubo\n"
+          "\(box.configHome)/authctl/profiles/x.toml:2:1: preset: unknown preset rails-trubo\n"
             + "hint: did you mean rails-turbo?"
         ),
         (

@@ -198,7 +198,7 @@ import Testing
       #expect(run.status == 2 && run.stdout == "")
       #expect(
         run.stderr == """
-          authctl: \(box.configHome)/authctl/config.toml:2: unknown key default_profle
+          authctl: \(box.configHome)/authctl/config.toml:2:1: unknown key default_profle
           hint: did you mean default_profile?
 
           """)

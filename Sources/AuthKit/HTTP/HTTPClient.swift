@@ -96,6 +96,29 @@ public final class HTTPClient {
     return (head, body)
   }
 
+  /// A GET that carries nothing, for a look at an API; redirects are not followed (rule A13).
+  ///
+  /// - Parameters:
+  ///   - seconds: in all.
+  ///   - most: bytes of the body, decoded.
+  func look(
+    at url: WebURL, seconds: Double, most: Int
+  ) throws(Failure) -> (ResponseHead, [UInt8]) {
+    var settings = try url.origin.isSecure ? plainSettings() : settings(carryingSecretsTo: url.origin)
+    settings.totalTimeout = seconds
+    settings.largestBody = most
+    settings.compressed = true
+    var request = WireRequest(method: "GET", url: url)
+    try addDefaults(to: &request)
+    var (head, body) = (ResponseHead(), [UInt8]())
+    try send(request, settings) { (answer) throws(Failure) in
+      head = answer
+    } onBody: { (bytes) throws(Failure) in
+      body.append(contentsOf: bytes)
+    }
+    return (head, body)
+  }
+
   // MARK: - Requests of the person
 
   /// What a followed chain of redirects has done to the request.

@@ -12,8 +12,47 @@ public enum ProfileReader {
     text: String, name: String, file: String?, label: String? = nil
   ) throws(Failure) -> Profile {
     let document = try TOMLDocument(text, label: label ?? file ?? name)
+    return try read(document, name: name, file: file, ignoring: [])
+  }
+
+  /// Every mistake of the text, in its order; none, when it is a profile.
+  ///
+  /// - Parameters: as of `read`.
+  public static func mistakes(
+    text: String, name: String, file: String?, label: String? = nil
+  ) -> [Failure] {
+    let document: TOMLDocument
+    do throws(Failure) { document = try TOMLDocument(text, label: label ?? file ?? name) } catch {
+      return [error]
+    }
+    // Each mistake hides those behind it: its key is taken out and the rest is read again.
+    var found: [Failure] = []
+    var ignoring: [[String]] = []
+    while true {
+      do throws(Failure) {
+        _ = try read(document, name: name, file: file, ignoring: ignoring)
+        break
+      } catch {
+        found.append(error)
+        guard let key = error.key, !ignoring.contains(key) else { break }
+        ignoring.append(key)
+      }
+    }
+    let order = { (failure: Failure) in
+      failure.key.flatMap { document.map.start(of: $0) } ?? .max
+    }
+    return found.sorted { order($0) < order($1) }
+  }
+
+  private static func read(
+    _ document: TOMLDocument, name: String, file: String?, ignoring: [[String]]
+  ) throws(Failure) -> Profile {
     var own = ProfileValues()
-    try own.add(document, source: .file)
+    try own.add(document, source: .file, ignoring: ignoring)
+    if own.firstKey(of: "detect") != nil {
+      throw own.failure(
+        table: "detect", "is for presets", hint: "authctl profile detect URL asks the API")
+    }
     let preset = try own.text("preset")
     var values = ProfileValues()
     try values.add(
@@ -30,13 +69,15 @@ public enum ProfileReader {
       for member in layer.root where ["url", "preset", "account"].contains(member.key) {
         throw Failure(.usage, "\(layer.place(of: [member.key])): \(member.key): not in a preset")
       }
-      try values.add(layer, source: .preset(preset))
+      try values.add(layer, source: .preset(preset), ignoring: ignoring)
     }
-    try values.add(document, source: .file)
+    try values.add(document, source: .file, ignoring: ignoring)
     setImpliedValues(&values)
-    guard let url = try values.text("url") else {
-      throw Failure(
-        .usage, "\(document.label): has no url", hint: "url = \"https://api.example.com\"")
+    guard let url = try values.text("url") ?? (ignoring.contains(["url"]) ? exampleURL : nil) else {
+      var failure = Failure(
+        .usage, "\(document.label): has no url", hint: "url = \"\(exampleURL)\"")
+      failure.key = ["url"]
+      throw failure
     }
     if let problem = URLText.problemOfBase(url) { throw values.failure("url", nil, problem) }
     var reader = RecipeReader(values, folder: folder(of: file))
@@ -44,6 +85,8 @@ public enum ProfileReader {
       name: name, file: file, url: url, preset: preset, account: try account(values),
       recipe: try reader.read(), values: values.effective)
   }
+
+  private static let exampleURL = "https://api.example.com"
 
   /// What a call means where it does not say so, for `profile show`.
   private static func setImpliedValues(_ values: inout ProfileValues) {

@@ -37,7 +37,7 @@ enum ProfileSchema {
   static let callTables = [
     "login", "register", "otp", "prefetch", "refresh", "logout", "whoami",
   ]
-  static let tables = callTables + ["vars", "session", "request", "oauth", "network"]
+  static let tables = callTables + ["vars", "session", "request", "oauth", "network", "detect"]
 
   /// All keys of a profile in the order of the contract.
   static let keys: [Key] =
@@ -88,7 +88,13 @@ enum ProfileSchema {
       Key(name: "network.proxy", kind: .text),
       Key(name: "network.connect_timeout", kind: .number),
       Key(name: "network.idle_timeout", kind: .number),
-    ]
+    ] + markKeys
+
+  /// In presets only: by what a product shows itself (`authctl profile detect`).
+  private static let markKeys = [
+    Key(name: "detect.path", kind: .text), Key(name: "detect.status", kind: .numbers),
+    Key(name: "detect.when", kind: .texts), Key(name: "detect.text", kind: .texts),
+  ]
 
   private static let callKeys: [Key] = [
     Key(name: "method", kind: .text), Key(name: "path", kind: .text),
@@ -134,40 +140,56 @@ enum ProfileSchema {
 
   /// The entries of `document`, flattened to known keys.
   ///
-  /// - Throws: `Failure` of kind `usage` for the first unknown key, with file, line and nearest.
+  /// - Parameter ignoring: keys, by their names from the root, that are taken for absent.
+  /// - Throws: `Failure` of kind `usage` for the first unknown key, with its place and the nearest.
   static func entries(
-    of document: TOMLDocument, keys: [Key] = keys, tables: [String] = tables
+    of document: TOMLDocument, keys: [Key] = keys, tables: [String] = tables,
+    ignoring: [[String]] = []
   ) throws(Failure) -> [(key: Key, value: JSONValue)] {
     var found: [(key: Key, value: JSONValue)] = []
-    for member in document.root {
-      guard tables.contains(member.key) else {
-        let known = keys.filter { !$0.name.utf8.contains(UInt8(ascii: ".")) }
-        guard let key = known.first(where: { $0.name == member.key }) else {
-          let near =
-            suggestion(for: member.key, in: known.map(\.name) + tables)
-            ?? suggestionElsewhere(for: member.key, in: keys)
-          throw unknown([member.key], in: document, hint: near)
-        }
-        found.append((key, member.value))
+    for member in document.root where !ignoring.contains([member.key]) {
+      if tables.contains(member.key) {
+        found += try inner(of: member, document, keys, ignoring)
         continue
       }
-      guard case .object(let inner) = member.value else {
-        throw Failure(
-          .usage, "\(document.place(of: [member.key])): \(member.key): must be a table",
-          hint: "[\(member.key)] on a line of its own, its keys below")
+      let known = keys.filter { !$0.name.utf8.contains(UInt8(ascii: ".")) }
+      guard let key = known.first(where: { $0.name == member.key }) else {
+        let near =
+          suggestion(for: member.key, in: known.map(\.name) + tables)
+          ?? suggestionElsewhere(for: member.key, in: keys)
+        throw unknown([member.key], in: document, hint: near)
       }
-      let prefix = member.key + "."
-      let known = keys.filter { $0.name.utf8.starts(with: prefix.utf8) }
-      for entry in inner {
-        let name = prefix + entry.key
-        guard let key = known.first(where: { $0.name == name }) ?? variable(name) else {
-          let names = known.map { String($0.name.dropFirst(prefix.count)) }
-          let near =
-            suggestion(for: entry.key, in: names) ?? suggestionElsewhere(for: entry.key, in: keys)
-          throw unknown([member.key, entry.key], in: document, hint: near)
-        }
-        found.append((key, entry.value))
+      found.append((key, member.value))
+    }
+    return found
+  }
+
+  private static func inner(
+    of table: TOMLMember, _ document: TOMLDocument, _ keys: [Key], _ ignoring: [[String]]
+  ) throws(Failure) -> [(key: Key, value: JSONValue)] {
+    guard case .object(let members) = table.value else {
+      var failure = Failure(
+        .usage, "\(document.place(of: [table.key])): \(table.key): must be a table",
+        hint: "[\(table.key)] on a line of its own, its keys below")
+      failure.key = [table.key]
+      throw failure
+    }
+    var found: [(key: Key, value: JSONValue)] = []
+    let prefix = table.key + "."
+    let known = keys.filter { $0.name.utf8.starts(with: prefix.utf8) }
+    for member in members where !ignoring.contains([table.key, member.key]) {
+      let name = prefix + member.key
+      guard let key = known.first(where: { $0.name == name }) ?? variable(name) else {
+        let names = known.map { String($0.name.dropFirst(prefix.count)) }
+        let near =
+          suggestion(for: member.key, in: names) ?? suggestionElsewhere(for: member.key, in: keys)
+        throw unknown([table.key, member.key], in: document, hint: near)
       }
+      var value = member.value
+      if case .object(let parts) = value {
+        value = .object(parts.filter { !ignoring.contains([table.key, member.key, $0.key]) })
+      }
+      found.append((key, value))
     }
     return found
   }
@@ -226,7 +248,10 @@ enum ProfileSchema {
     _ path: [String], in document: TOMLDocument, hint: String?
   ) -> Failure {
     let name = DisplayText.oneLine(TOMLWriter.key(path), limit: 80)
-    return Failure(.usage, "\(document.place(of: path)): unknown key \(name)", hint: hint)
+    var failure = Failure(
+      .usage, "\(document.place(of: path)): unknown key \(name)", hint: hint)
+    failure.key = path
+    return failure
   }
 
   private static func suggestion(for name: String, in names: [String]) -> String? {

@@ -49,11 +49,19 @@ public struct ProfileStore: Sendable {
   ///
   /// - Throws: `Failure` of kind `usage`.
   public static func load(file path: String) throws(Failure) -> Profile {
+    let file = try file(path)
+    return try ProfileReader.read(
+      text: file.text, name: file.path, file: file.path,
+      label: DisplayText.oneLine(path, limit: 200))
+  }
+
+  /// The real path and the text of the profile in the file at `path`.
+  private static func file(_ path: String) throws(Failure) -> (path: String, text: String) {
     let shown = DisplayText.oneLine(path, limit: 200)
     guard !path.utf8.contains(0), let real = ConfigFolder.realPath(path),
       let text = try ConfigFolder.read(real, label: shown)
     else { throw Failure(.usage, "no such file: \(shown)") }
-    return try ProfileReader.read(text: text, name: real, file: real, label: shown)
+    return (real, text)
   }
 
   /// The text of a profile's file.
@@ -71,46 +79,94 @@ public struct ProfileStore: Sendable {
     return "no profile called \(name)" + (near.map { "; did you mean \($0)?" } ?? "")
   }
 
-  /// Makes a profile of `text`, which must be one. Never overwrites: 0600 in folders of 0700.
+  /// Makes a profile of `text`, which must be one: 0600 in folders of 0700.
   ///
+  /// - Parameter replacing: over a profile of that name.
   /// - Throws: `Failure` of kind `usage` when the text is wrong or the name is taken.
   @discardableResult
-  public func create(_ name: String, text: String) throws(Failure) -> Profile {
-    try Self.check(name: name)
+  public func write(
+    _ text: String, as name: String, replacing: Bool = false
+  ) throws(Failure) -> Profile {
+    let profile = try read(text, as: name)
     try checkFolders()
     let path = path(of: name)
-    let profile = try ProfileReader.read(text: text, name: name, file: path, label: shown(path))
-    try ConfigFolder.write(text, to: path, label: shown(path), replacing: false)
+    do throws(Failure) {
+      try ConfigFolder.write(text, to: path, label: shown(path), replacing: replacing)
+    } catch {
+      var failure = error
+      if failure.kind == .usage, failure.hint == nil { failure.hint = "--replace writes over it" }
+      throw failure
+    }
     return profile
   }
 
-  /// Makes a profile of keys and values, in the order given.
+  /// What `text` means as the profile `name`; nothing is written.
   ///
   /// - Throws: `Failure` of kind `usage`.
-  @discardableResult
-  public func create(
-    _ name: String, settings: [(key: String, value: JSONValue)]
-  ) throws(Failure) -> Profile {
-    try create(name, text: try draft(name, settings: settings).text)
+  public func read(_ text: String, as name: String) throws(Failure) -> Profile {
+    try Self.check(name: name)
+    let path = path(of: name)
+    return try ProfileReader.read(text: text, name: name, file: path, label: shown(path))
   }
 
   /// The text of a profile of keys and values, in the order given, and what it means; nothing is
   /// written.
   ///
+  /// - Parameter like: a profile whose text is the beginning, its account left out.
   /// - Throws: `Failure` of kind `usage`.
   public func draft(
-    _ name: String, settings: [(key: String, value: JSONValue)]
+    _ name: String, like: String? = nil, settings: [(key: String, value: JSONValue)]
   ) throws(Failure) -> (profile: Profile, text: String) {
     try Self.check(name: name)
     var text = ""
+    if let like { text = try shareable(like) }
     for setting in settings {
       let key = try ProfileSchema.key(setting.key)
       text = try TOMLEdit.setting(
         setting.value, at: Self.path(of: key), in: try TOMLDocument(text, label: name))
     }
-    let path = path(of: name)
-    let profile = try ProfileReader.read(text: text, name: name, file: path, label: shown(path))
-    return (profile, text)
+    return (try read(text, as: name), text)
+  }
+
+  /// The text of a profile without what is one person's: the account.
+  ///
+  /// - Throws: `Failure` of kind `usage` when there is none.
+  public func shareable(_ name: String) throws(Failure) -> String {
+    let document = try TOMLDocument(try text(of: name), label: shown(path(of: name)))
+    guard document.value(at: ["account"]) != nil else { return document.text }
+    return try TOMLEdit.removing(at: ["account"], in: document)
+  }
+
+  /// `text` with the relative names of files, which start at `folder`, written whole.
+  ///
+  /// - Throws: `Failure` of kind `usage` for text that is no TOML.
+  public static func moved(_ text: String, from folder: String) throws(Failure) -> String {
+    var text = text
+    for name in ["ca_file", "client_cert", "client_key"] {
+      let document = try TOMLDocument(text, label: folder)
+      guard let file = document.value(at: ["network", name])?.text,
+        file.utf8.first != UInt8(ascii: "/")
+      else { continue }
+      text = try TOMLEdit.setting(
+        .string("\(folder)/\(file)"), at: ["network", name], in: document)
+    }
+    return text
+  }
+
+  /// Every mistake of a profile; none when it is right.
+  ///
+  /// - Parameter name: its name, or, with a slash, its file.
+  /// - Throws: `Failure` of kind `usage` when there is no such profile.
+  public func mistakes(_ name: String) throws(Failure) -> [Failure] {
+    guard name.utf8.contains(UInt8(ascii: "/")) else {
+      let path = path(of: name)
+      return ProfileReader.mistakes(
+        text: try text(of: name), name: name, file: path, label: shown(path))
+    }
+    let file = try Self.file(name)
+    return ProfileReader.mistakes(
+      text: file.text, name: file.path, file: file.path,
+      label: DisplayText.oneLine(name, limit: 200))
   }
 
   /// Reads the right side of `--set KEY=VALUE` as the key's type asks.

@@ -11,8 +11,12 @@ struct ProfileValues {
   private var items: [String: Item] = [:]
 
   /// Lays the entries of `document` over those there are, key by key.
-  mutating func add(_ document: TOMLDocument, source: EffectiveValue.Source) throws(Failure) {
-    for entry in try ProfileSchema.entries(of: document) {
+  ///
+  /// - Parameter ignoring: keys, by their names from the root, that are taken for absent.
+  mutating func add(
+    _ document: TOMLDocument, source: EffectiveValue.Source, ignoring: [[String]] = []
+  ) throws(Failure) {
+    for entry in try ProfileSchema.entries(of: document, ignoring: ignoring) {
       items[entry.key.name] = Item(value: entry.value, source: source, document: document)
     }
   }
@@ -25,7 +29,9 @@ struct ProfileValues {
   /// Every value in the order of the contract.
   var effective: [EffectiveValue] {
     (ProfileSchema.keys.map(\.name) + constants.map { "vars.\($0)" }).compactMap { key in
-      items[key].map { EffectiveValue(key: key, value: $0.value, source: $0.source) }
+      // How to recognise the API says nothing of how to speak to it.
+      guard let item = items[key], !key.utf8.starts(with: "detect.".utf8) else { return nil }
+      return EffectiveValue(key: key, value: item.value, source: item.source)
     }
   }
 
@@ -55,7 +61,16 @@ struct ProfileValues {
     if let member { path.append(member) }
     let name = DisplayText.oneLine(TOMLWriter.key(path), limit: 120)
     let place = items[key]?.document.map { $0.place(of: path) + ": " } ?? ""
-    return Failure(.usage, "\(place)\(name): \(message)", hint: hint)
+    var failure = Failure(.usage, "\(place)\(name): \(message)", hint: hint)
+    failure.key = path
+    return failure
+  }
+
+  /// What is wrong with a whole table.
+  func failure(table: String, _ message: String, hint: String) -> Failure {
+    var failure = failure(firstKey(of: table) ?? table, nil, "[\(table)] \(message)", hint: hint)
+    failure.key = [table]
+    return failure
   }
 
   /// Adds the place to a failure that a reader of parts threw.

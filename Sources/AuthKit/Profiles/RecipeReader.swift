@@ -66,7 +66,7 @@ struct RecipeReader {
     guard let call = try call("prefetch") else { return nil }
     guard !take.isEmpty else {
       throw values.failure(
-        "prefetch.path", nil, "[prefetch] takes nothing", hint: "add take = { csrf = \"/token\" }")
+        table: "prefetch", "takes nothing", hint: "add take = { csrf = \"/token\" }")
     }
     takenNames.prefetch = take.map(\.name)
     prefetchWantsSession = call.authorization == .access
@@ -74,29 +74,29 @@ struct RecipeReader {
   }
 
   private mutating func secondFactor(login: Call?) throws(Failure) -> SecondFactor? {
-    guard let first = values.firstKey(of: "otp") else { return nil }
+    guard values.firstKey(of: "otp") != nil else { return nil }
     let take = try values.kept("otp.take")
+    let conditions = try values.conditions("otp.when") ?? []
     takenNames.otp = take.map(\.name)
     let call = values.has("otp.path") ? try call("otp") : nil
     guard let statuses = try values.statuses("otp.status") else {
       throw values.failure(
-        first, nil, "[otp] has no status", hint: "status = [401]: of the answer that wants a code")
+        table: "otp", "has no status", hint: "status = [401]: of the answer that wants a code")
     }
     let wanted = call ?? login
     guard let wanted, wanted.names(request: RequestRecipe()).contains(.otp) else {
       throw values.failure(
-        first, nil, "no request sends {otp}",
+        table: "otp", "is there, but no request sends {otp}",
         hint: "name it in [login], or give [otp] a path and a body of its own")
     }
     return SecondFactor(
-      statuses: statuses, conditions: try values.conditions("otp.when") ?? [], take: take,
-      call: call)
+      statuses: statuses, conditions: conditions, take: take, call: call)
   }
 
   private func call(_ table: String) throws(Failure) -> Call? {
-    guard let first = values.firstKey(of: table) else { return nil }
+    guard values.firstKey(of: table) != nil else { return nil }
     guard let text = try values.text("\(table).path") else {
-      throw values.failure(first, nil, "[\(table)] has no path", hint: "add path = \"/...\"")
+      throw values.failure(table: table, "has no path", hint: "add path = \"/...\"")
     }
     let key = "\(table).path"
     var call = Call(path: try template(text, key, isPath: true))

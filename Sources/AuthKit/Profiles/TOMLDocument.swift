@@ -27,15 +27,15 @@ struct TOMLDocument {
       throw Failure(.usage, "\(label):\(line): a NUL byte or its escape")
     }
     let map = TOMLMap(bytes)
-    if let line = map.tooDeepLine {
+    if let place = map.tooDeep {
       throw Failure(
-        .usage, "\(label):\(line): nested deeper than \(TOMLMap.maximumDepth) levels")
+        .usage, "\(label):\(place): nested deeper than \(TOMLMap.maximumDepth) levels")
     }
     self.label = label
     self.text = text
     self.map = map
     if let broken = map.broken {
-      throw Failure(.usage, "\(label):\(broken.line): not TOML: \(broken.why)")
+      throw Failure(.usage, "\(label):\(broken.place): not TOML: \(broken.why)")
     }
     let table = try Self.parse(text, label: label)
     var order: [[String]: Int] = [:]
@@ -45,9 +45,9 @@ struct TOMLDocument {
     root = try Self.members(table, path: [], order: order, label: label, map: map)
   }
 
-  /// The line where the key at `path` stands, with the file: `shop.toml:7`.
+  /// Where the key at `path` stands: file, line and column, `shop.toml:7:3`.
   func place(of path: [String]) -> String {
-    if let line = map.line(of: path) { "\(label):\(line)" } else { label }
+    map.place(of: path).map { "\(label):\($0)" } ?? label
   }
 
   /// The value at `path`.
@@ -70,7 +70,7 @@ struct TOMLDocument {
     } catch let error as TOMLParseError {
       throw Failure(
         .usage,
-        "\(label):\(error.source.begin.line): not TOML: "
+        "\(label):\(error.source.begin.line):\(error.source.begin.column): not TOML: "
           + DisplayText.oneLine(error.description, limit: 200))
     } catch {
       throw Failure(.usage, "\(label): not TOML")
@@ -131,7 +131,7 @@ struct TOMLDocument {
     if let flag = node.bool { return .bool(flag) }
     if let number = node.int { return .number(String(number)) }
     if let number = node.double, number.isFinite { return .number(String(number)) }
-    let place = map.line(of: path).map { "\(label):\($0)" } ?? label
+    let place = map.place(of: path).map { "\(label):\($0)" } ?? label
     throw Failure(
       .usage,
       "\(place): \(TOMLWriter.key(path)): dates, times, inf and nan have no use here")

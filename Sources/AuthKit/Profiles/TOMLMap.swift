@@ -1,6 +1,6 @@
-/// Where the keys of a TOML text stand: lines for messages, byte ranges for edits.
+/// Where the keys of a TOML text stand: places for messages, byte ranges for edits.
 ///
-/// toml++ tells lines for syntax errors only, and keeps neither order nor comments. This scanner
+/// toml++ tells places for syntax errors only, and keeps neither order nor comments. This scanner
 /// reads keys and skips values; what they mean is for TOMLKit to say.
 ///
 /// It is also the guard before TOMLKit: toml++ 3.4 ends the process by an assertion on some wrong
@@ -10,7 +10,6 @@ struct TOMLMap {
   struct Entry {
     /// All names from the root, those of the header too; elements of arrays by their index.
     var path: [String]
-    var line: Int
     /// From the first byte of the key on.
     var start: Int
     var value: Range<Int>
@@ -23,24 +22,22 @@ struct TOMLMap {
   /// `[a.b]` or `[[a.b]]`.
   struct Header {
     var path: [String]
-    var line: Int
     /// From the bracket to behind the closing one.
     var range: Range<Int>
   }
 
   private(set) var entries: [Entry] = []
   private(set) var headers: [Header] = []
-  /// The line where reading stopped because this is not TOML, and why.
-  private(set) var broken: (line: Int, why: String)?
-  /// The line where nesting went beyond `maximumDepth`.
-  private(set) var tooDeepLine: Int?
+  /// Where reading stopped because this is not TOML, and why.
+  private(set) var broken: (place: String, why: String)?
+  /// Where nesting went beyond `maximumDepth`.
+  private(set) var tooDeep: String?
 
   /// Brackets in brackets, and names in a dotted key (security rule B5).
   static let maximumDepth = 64
 
   private let bytes: [UInt8]
   private var at = 0
-  private var line = 1
   private var header: [String] = []
 
   private enum Stop: Error {
@@ -54,23 +51,36 @@ struct TOMLMap {
       try scan()
     } catch {
       switch error {
-      case .broken(let why): broken = (line, why)
-      case .tooDeep: tooDeepLine = line
+      case .broken(let why): broken = (place(at: at), why)
+      case .tooDeep: tooDeep = place(at: at)
       }
     }
   }
 
-  /// The line of the key at `path`, or of the nearest table around it.
-  func line(of path: [String]) -> Int? {
+  /// Line and column, `7:3`, of the key at `path`, or of the nearest table around it.
+  func place(of path: [String]) -> String? { start(of: path).map(place) }
+
+  /// The first byte of the key at `path`, or of the nearest table around it.
+  func start(of path: [String]) -> Int? {
     var path = path
     while !path.isEmpty {
-      if let entry = entries.first(where: { $0.path == path }) { return entry.line }
-      if let header = headers.first(where: { $0.path == path }) { return header.line }
-      if let inside = entries.first(where: { $0.path.starts(with: path) }) { return inside.line }
-      if let inside = headers.first(where: { $0.path.starts(with: path) }) { return inside.line }
+      let start =
+        entries.first { $0.path == path }?.start
+        ?? headers.first { $0.path == path }?.range.lowerBound
+        ?? entries.first { $0.path.starts(with: path) }?.start
+        ?? headers.first { $0.path.starts(with: path) }?.range.lowerBound
+      if let start { return start }
       path.removeLast()
     }
     return nil
+  }
+
+  /// Line and column of a byte, both from 1; a column is a Unicode scalar.
+  private func place(at offset: Int) -> String {
+    let before = bytes[..<min(offset, bytes.count)]
+    let line = before.count { $0 == 0x0A } + 1
+    let start = before.lastIndex(of: 0x0A).map { $0 + 1 } ?? 0
+    return "\(line):\(before[start...].count { $0 & 0xC0 != 0x80 } + 1)"
   }
 
   // MARK: - Reading
@@ -83,7 +93,6 @@ struct TOMLMap {
   }
 
   private mutating func step() {
-    if bytes[at] == UInt8(ascii: "\n") { line += 1 }
     at += 1
   }
 
@@ -136,7 +145,6 @@ struct TOMLMap {
 
   private mutating func scanHeader() throws(Stop) {
     let start = at
-    let startLine = line
     at += 1
     let isArray = byte == UInt8(ascii: "[")
     if isArray { at += 1 }
@@ -144,14 +152,13 @@ struct TOMLMap {
     header = try scanKey()
     try expect(UInt8(ascii: "]"))
     if isArray { try expect(UInt8(ascii: "]")) }
-    headers.append(Header(path: header, line: startLine, range: start..<at))
+    headers.append(Header(path: header, range: start..<at))
   }
 
   private mutating func scanEntry(
     under parent: [String], isStatement: Bool, depth: Int
   ) throws(Stop) {
     let start = at
-    let startLine = line
     let path = parent + (try scanKey())
     guard path.count <= Self.maximumDepth else { throw .tooDeep }
     try expect(UInt8(ascii: "="))
@@ -159,7 +166,7 @@ struct TOMLMap {
     let index = entries.count
     entries.append(
       Entry(
-        path: path, line: startLine, start: start, value: at..<at, header: header,
+        path: path, start: start, value: at..<at, header: header,
         isStatement: isStatement))
     let valueStart = at
     try scanValue(path, depth: max(depth, path.count))

@@ -264,18 +264,15 @@ public final class SessionKeeper {
     var session = session
     do throws(Failure) {
       // A dead access token cannot end the session, and its refresh token would live on.
-      if session.isDue(now: clock()), api.canRefresh(session), let renewal = profile.recipe.refresh,
-        case .fresh(let fresh) = try askForRenewal(session, renewal)
-      {
-        session = fresh
+      if session.isDue(now: clock()) { _ = try renewInMemory(&session) }
+      guard api.canFill(call, with: session) else { return (nil, nil) }
+      var answer = try end(session, by: call)
+      if answer.head.status == 401, try renewInMemory(&session) {
+        answer = try end(session, by: call)
       }
-      let answer = try api.send(
-        call, values: api.values(of: session), cookies: session.cookies,
-        permitted: session.signInOrigins)
       // A redirect after a sign-out is the usual end of it; 401 says that the token was dead.
       let status = answer.head.status
-      let isDead = status == 401 && !api.canRefresh(session)
-      if (200...399).contains(status) || isDead { return (true, nil) }
+      if (200...399).contains(status) || status == 401 { return (true, nil) }
       var failure = Failure(
         status >= 500 ? .serverError : .clientError,
         "\(profile.name): HTTP \(status) \(DisplayText.oneLine(answer.head.reason, limit: 60)): "
@@ -287,6 +284,21 @@ public final class SessionKeeper {
     } catch {
       return (false, error)
     }
+  }
+
+  private func end(_ session: Session, by call: Call) throws(Failure) -> Answer {
+    try api.send(
+      call, values: api.values(of: session), cookies: session.cookies,
+      permitted: session.signInOrigins)
+  }
+
+  /// A fresh access token for a session that is about to go; whether the server gave one.
+  private func renewInMemory(_ session: inout Session) throws(Failure) -> Bool {
+    guard let call = profile.recipe.refresh, api.canRefresh(session),
+      case .fresh(let fresh) = try askForRenewal(session, call)
+    else { return false }
+    session = fresh
+    return true
   }
 }
 

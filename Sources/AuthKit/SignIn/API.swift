@@ -315,14 +315,21 @@ public final class API {
 
   /// `POST https://api.shop.example/login`, for messages.
   func named(_ call: Call) -> String {
-    let path = call.path.pieces.map { piece in
+    let path = call.shownPath
+    return "\(call.method) "
+      + (URLText.isAbsolute(path)
+        ? path : base.origin.description + (base.path == "/" ? "" : base.path) + path)
+  }
+}
+
+extension Call {
+  /// The path as it is told: placeholders by their names, in braces.
+  public var shownPath: String {
+    path.pieces.map { piece in
       switch piece {
       case .text(let text): text
       case .value(let name), .basic(let name, _): "{\(name)}"
       }
     }.joined()
-    return "\(call.method) "
-      + (URLText.isAbsolute(path)
-        ? path : base.origin.description + (base.path == "/" ? "" : base.path) + path)
   }
 }

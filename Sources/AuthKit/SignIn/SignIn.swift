@@ -140,8 +140,13 @@ extension API {
   /// Whether the recipe can renew `session`.
   public func canRefresh(_ session: Session) -> Bool {
     guard let call = profile.recipe.refresh, session.variable == nil else { return false }
+    return canFill(call, with: session)
+  }
+
+  /// Whether `session` has every value that `call` needs; what the request before it takes will be
+  /// there in time.
+  func canFill(_ call: Call, with session: Session) -> Bool {
     let values = values(of: session)
-    // What a request before it takes is there in time; what no value fills, a body leaves out.
     return call.requiredNames(request: profile.recipe.request).allSatisfy {
       values[$0] != nil || $0.isTaken
     }

@@ -12,6 +12,7 @@ struct Login: Command {
         authctl login https://shop.example/api/login -u ada@shop.example
         pass show shop | authctl login -p shop --password-stdin
         authctl login -p shop --if-needed --password-command 'pass show shop'
+        authctl login --from-curl copied.txt
       """)
 
   @Argument(help: ArgumentHelp("The API's base, or the address that signs in.", valueName: "url"))
@@ -31,6 +32,9 @@ struct Login: Command {
     help: ArgumentHelp("With --if-needed: how long it must serve.", valueName: "duration"))
   var minTTL: Duration?
 
+  @Flag(help: "Sign in as a look at the API suggests, without asking.")
+  var yes = false
+
   @Flag(name: .customLong("revoke-old"), help: "End the session that this one replaces.")
   var revokeOld = false
 
@@ -40,10 +44,13 @@ struct Login: Command {
   var wantsJSON: Bool { output.json }
 
   func run(in app: App) throws(Failure) -> Int32 {
+    let described = try Described(profile, in: app)
     var made: NewProfile?
     let choice: Choice
-    if let url {
-      let new = try NewProfile.make(for: url, options: profile, in: app)
+    var address = try described.base(url)
+    if address == nil { address = try askForAddress(app) }
+    if let address {
+      let new = try NewProfile.make(for: address, described, assumesYes: yes, in: app)
       made = new
       choice = Choice(profile: new.profile, reason: new.isNew ? "new" : "by its URL")
     } else {
@@ -54,11 +61,21 @@ struct Login: Command {
       }
       choice = try app.choose()
     }
-    do throws(Failure) { return try signIn(choice, made, app) } catch {
+    do throws(Failure) { return try signIn(choice, made, described, app) } catch {
       // A profile that never signed in and is not about to is clutter (contract section 5).
       if Self.keepsProfile(error.kind) { try? made?.save(in: app) }
       throw error
     }
+  }
+
+  /// The first question to somebody who begins, at a terminal and without any profile.
+  private func askForAddress(_ app: App) throws(Failure) -> String? {
+    let names = ["AUTHCTL_PROFILE", "AUTHCTL_URL"].compactMap { app.environment[$0] }
+    guard globals.profile == nil, names.allSatisfy(\.isEmpty), try app.profiles.names().isEmpty,
+      app.mayAsk, let terminal = Terminal.open()
+    else { return nil }
+    return try terminal.ask(
+      "API (its address, or the sign-in address you give to curl)", onNextLine: true)
   }
 
   private static func keepsProfile(_ kind: Failure.Kind) -> Bool {
@@ -70,7 +87,9 @@ struct Login: Command {
     }
   }
 
-  private func signIn(_ choice: Choice, _ made: NewProfile?, _ app: App) throws(Failure) -> Int32 {
+  private func signIn(
+    _ choice: Choice, _ made: NewProfile?, _ described: Described, _ app: App
+  ) throws(Failure) -> Int32 {
     let profile = choice.profile
     if let variable = app.tokenVariable(of: profile) {
       app.console.notice("\(variable) is set and serves \(profile.name): nothing was stored.")
@@ -95,7 +114,7 @@ struct Login: Command {
     }
     // A session that cannot be kept must not be asked for: the store comes first.
     try keeper.store.open()
-    let signedIn = try signedIn(keeper, app, account: named)
+    let signedIn = try signedIn(keeper, app, account: named ?? described.account, described)
     let session = signedIn.session
     if named == nil, try keeper.read(session.account) != nil {
       throw Failure(
@@ -134,7 +153,7 @@ struct Login: Command {
 
   /// The new session. Password and codes are gone from memory when this returns.
   private func signedIn(
-    _ keeper: SessionKeeper, _ app: App, account: String?
+    _ keeper: SessionKeeper, _ app: App, account: String?, _ described: Described
   ) throws(Failure) -> SignedIn {
     let profile = keeper.api.profile
     let asker = try Asker(
@@ -146,7 +165,8 @@ struct Login: Command {
     let call = profile.recipe.login
     let account = try asker.account(for: call, keeper.api, known: account)
     app.context.account = account
-    let values = try asker.values(for: call, keeper.api, account: account)
+    let values = try asker.values(
+      for: call, keeper.api, account: account, pasted: described.password)
     return try Words.nothingChanged(profile) { () throws(Failure) in
       try keeper.api.login(values, account: account) { (origin) throws(Failure) in
         try asker.code(at: origin)
@@ -199,88 +219,5 @@ struct Login: Command {
     }
     if output.json { try console.out(Words.json(session, keeper.api.base.origin, stored: true)) }
     return 0
-  }
-}
-
-/// The profile that `login URL` works with: one that is there, or a new one.
-struct NewProfile {
-  var profile: Profile
-  /// The text of a new one, which is written when it is known to stay.
-  var text: String?
-
-  var isNew: Bool { text != nil }
-
-  /// Writes a new profile's file; one that is there by now stays as it is.
-  func save(in app: App) throws(Failure) {
-    if let text, try !app.profiles.names().contains(profile.name) {
-      try app.profiles.create(profile.name, text: text)
-    }
-  }
-
-  /// Takes `address` for the API's base or for the address that signs in (contract section 5).
-  static func make(
-    for address: String, options: ProfileOptions, in app: App
-  ) throws(Failure) -> NewProfile {
-    guard app.isURL(address) else {
-      throw Failure(
-        .usage, "\(DisplayText.oneLine(address, limit: 60)) is not a URL",
-        hint: "write https://\(DisplayText.oneLine(address, limit: 60))")
-    }
-    let url = try WebURL(address, from: .person)
-    guard url.query == nil else { throw Failure(.usage, "the API's address has no query") }
-    var settings = try options.settings()
-    var base = url.text
-    let last = url.path.utf8.split(separator: UInt8(ascii: "/")).last.map { String($0) ?? "" } ?? ""
-    if HTTPClient.signInNames.contains(last.lowercased()) {
-      base = url.origin.description
-      settings.append(("login.path", .string(url.path)))
-    }
-    let signInPath = base == url.text ? nil : url.path
-    while base.utf8.last == UInt8(ascii: "/") { base.removeLast() }
-    let names = try app.profiles.names()
-    if let name = app.globals.profile, names.contains(name) {
-      return try existing(try app.profiles.load(name), base, signInPath, options)
-    }
-    if app.globals.profile == nil {
-      let known = try WebURL(base, from: .person)
-      let same = try app.profiles(of: known) { $0.text == known.text }
-      if let profile = try app.one(of: same, for: known) {
-        return try existing(profile, base, signInPath, options)
-      }
-    }
-    let name = app.globals.profile ?? ProfileStore.name(fromHost: url.origin.host, taken: names)
-    let draft = try app.profiles.draft(name, settings: [("url", .string(base))] + settings)
-    return NewProfile(profile: draft.profile, text: draft.text)
-  }
-
-  private static func existing(
-    _ profile: Profile, _ base: String, _ signInPath: String?, _ options: ProfileOptions
-  ) throws(Failure) -> NewProfile {
-    let origin = try WebURL(base, from: .person).origin
-    guard try WebURL(profile.url, from: .person).origin == origin else {
-      throw Failure(
-        .usage, "the profile \(profile.name) is of another API: \(profile.url)",
-        hint: "leave out -p, or give -p another name")
-    }
-    let known = profile.values.first { $0.key == "login.path" }?.value.text
-    if let signInPath, let known, !known.utf8.elementsEqual(signInPath.utf8) {
-      throw Failure(
-        .usage, "the profile \(profile.name) signs in at \(known), not at \(signInPath)",
-        hint: DisplayText.shellCommand([
-          "authctl", "profile", "set", profile.name, "login.path=\(signInPath)",
-        ]))
-    }
-    let wanted = options.isEmpty ? [] : try options.settings()
-    let isOther = wanted.contains { setting in
-      // The usual preset, where none was named, asks for nothing.
-      if setting.key == "preset", options.preset == nil { return false }
-      return profile.values.first { $0.key == setting.key }?.value != setting.value
-    }
-    guard !isOther else {
-      throw Failure(
-        .usage, "there is a profile for it already, which says otherwise: \(profile.name)",
-        hint: "authctl profile set \(profile.name) KEY=VALUE changes it")
-    }
-    return NewProfile(profile: profile, text: nil)
   }
 }

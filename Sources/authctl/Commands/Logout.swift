@@ -33,7 +33,7 @@ struct Logout: Command {
     let ends =
       all && globals.profile == nil
       ? try endEverything(app, &failures) : try endOne(app, &failures)
-    for (profile, end) in ends { tell(profile, end, app) }
+    for (profile, end) in ends { Self.tell(profile, end, app) }
     if output.json {
       try app.console.out(
         JSONValue.array(
@@ -58,15 +58,12 @@ struct Logout: Command {
     app.tell(choice, all ? nil : app.namedAccount(profile))
     let keeper = try app.keeper(for: profile)
     var accounts: [String]
-    if all {
-      accounts = try app.storedAccounts(of: keeper.api.profile.name, in: keeper.store)
-    } else if let named = app.namedAccount(profile) {
+    if !all, let named = app.namedAccount(profile) {
       accounts = [named.name]
     } else {
-      accounts = try app.storedAccounts(of: keeper.api.profile.name, in: keeper.store)
-      if accounts.count > 1 {
-        _ = try app.account(of: keeper)
-      }
+      accounts = try app.storedAccounts(of: profile.name, in: keeper.store)
+      // Says which there are, and that one must be named.
+      if !all, accounts.count > 1 { _ = try app.account(of: keeper) }
     }
     var ends: [End] = []
     for account in accounts {
@@ -116,7 +113,8 @@ struct Logout: Command {
     return ends
   }
 
-  private func tell(_ profile: String, _ end: SessionKeeper.Ended, _ app: App) {
+  /// What became of one session.
+  static func tell(_ profile: String, _ end: SessionKeeper.Ended, _ app: App) {
     guard end.deleted else { return }
     if let reason = end.reason {
       app.console.warn("the server did not end the session: \(reason.message)")

@@ -7,44 +7,9 @@ struct ProfileGroup: ParsableCommand {
     commandName: "profile", abstract: "The APIs that authctl knows.",
     subcommands: [
       ProfileAdd.self, ProfileList.self, ProfileShow.self, ProfileSet.self, ProfileRemove.self,
-      ProfileDefault.self, ProfilePresets.self,
+      ProfileDefault.self, ProfilePresets.self, ProfileDetect.self, ProfileExport.self,
+      ProfileImport.self, ProfileCheck.self,
     ])
-}
-
-/// `authctl profile add NAME URL`
-struct ProfileAdd: Command {
-  static let configuration = CommandConfiguration(
-    commandName: "add", abstract: "Make a profile.",
-    discussion: """
-      Examples:
-        authctl profile add school http://127.0.0.1:8101 --preset express-jwt
-        authctl profile add shop https://api.shop.example --set login.path=/api/login \\
-          --body '{"user":"{username}","pass":"{password}"}' --token-at /data/jwt
-        authctl profile add files https://files.example --send 'X-API-Key: {access_token}'
-      """)
-
-  @Argument(help: ArgumentHelp("Its name.", valueName: "name")) var name: String
-  @Argument(help: ArgumentHelp("The API's base.", valueName: "url")) var url: String
-  @OptionGroup(title: "How the API wants to be spoken to") var options: ProfileOptions
-  @OptionGroup var output: JSONOutput
-  @OptionGroup(title: "Global options") var globals: Globals
-
-  var wantsJSON: Bool { output.json }
-
-  func run(in app: App) throws(Failure) -> Int32 {
-    _ = try WebURL(url, from: .person)
-    let profile = try app.profiles.create(
-      name, settings: [("url", .string(url))] + (try options.settings()))
-    let file = app.profiles.shown(app.profiles.path(of: name))
-    app.console.notice("Made the profile \(name): \(file)")
-    for call in [profile.recipe.login, profile.recipe.register, profile.recipe.refresh]
-    where call?.secretsInURL == true {
-      app.console.warn("\(name): secrets_in_url puts secrets into the logs of servers and proxies")
-    }
-    app.console.notice("Next: \(DisplayText.shellCommand(["authctl", "login", "-p", name]) ?? "")")
-    if output.json { try app.console.out(Shown.json(of: profile)) }
-    return 0
-  }
 }
 
 /// `authctl profile list`
@@ -191,80 +156,6 @@ enum Shown {
   private static func key(_ name: String) -> String {
     let isBare = name.utf8.allSatisfy { HeaderSyntax.isToken([$0]) && $0 != 0x2E && $0 != 0x27 }
     return isBare && !name.isEmpty ? name : JSONValue.string(name).serialized()
-  }
-}
-
-/// `authctl profile set NAME KEY=VALUE…`
-struct ProfileSet: Command {
-  static let configuration = CommandConfiguration(
-    commandName: "set", abstract: "Change keys of a profile; comments stay.",
-    usage: "authctl profile set [<options>] <name> [<key=value> ...]",
-    discussion: """
-      Examples:
-        authctl profile set shop account=bob@shop.example
-        authctl profile set shop login.path=/v2/login session.access_token=/data/token
-        authctl profile set shop --unset account
-      """)
-
-  @Argument(help: ArgumentHelp("Its name.", valueName: "name")) var name: String
-  @Argument(help: ArgumentHelp("Keys as in the file, with dots.", valueName: "key=value"))
-  var settings: [String] = []
-
-  @Option(
-    parsing: .unconditionalSingleValue, help: ArgumentHelp("Take a key out.", valueName: "key"))
-  var unset: [String] = []
-
-  @OptionGroup(title: "Global options") var globals: Globals
-
-  func run(in app: App) throws(Failure) -> Int32 {
-    guard !settings.isEmpty || !unset.isEmpty else {
-      throw Failure(.usage, "nothing to set", hint: "authctl profile set \(name) KEY=VALUE")
-    }
-    var changes: [(key: String, value: JSONValue)] = []
-    for text in settings {
-      let (key, value) = try split(text, at: "=", option: "profile set", form: "KEY=VALUE")
-      changes.append((key, try ProfileStore.value(of: key, from: value)))
-    }
-    for key in try app.profiles.change(name, set: changes, unset: unset) {
-      app.console.notice("\(name) has no \(DisplayText.oneLine(key, limit: 60)) of its own.")
-    }
-    return 0
-  }
-}
-
-/// `authctl profile remove NAME`
-struct ProfileRemove: Command {
-  static let configuration = CommandConfiguration(
-    commandName: "remove", abstract: "Take a profile away; end its sessions first.",
-    usage: "authctl profile remove [<options>] <name>",
-    discussion: """
-      Examples:
-        authctl logout -p school --all && authctl profile remove school
-        authctl profile remove school --force
-      """)
-
-  @Argument(help: ArgumentHelp("Its name.", valueName: "name")) var name: String
-  @Flag(help: "Forget its sessions too, without ending them at the server.") var force = false
-  @OptionGroup(title: "Global options") var globals: Globals
-
-  func run(in app: App) throws(Failure) -> Int32 {
-    _ = try app.profiles.text(of: name)
-    let store = try app.store(mayPrompt: force)
-    let accounts: [String]
-    do throws(Failure) { accounts = try app.storedAccounts(of: name, in: store) } catch {
-      // No store, no sessions to lose sight of; a locked one may hold some.
-      if error.kind == .storeLocked { throw error }
-      accounts = []
-    }
-    guard accounts.isEmpty || force else {
-      throw Failure(
-        .failed, "\(name) has \(accounts.count == 1 ? "a session" : "\(accounts.count) sessions")",
-        hint: "authctl logout -p \(name) --all, or --force")
-    }
-    for account in accounts { _ = try store.delete(profile: name, account: account) }
-    try app.profiles.remove(name)
-    app.console.notice("Removed the profile \(name).")
-    return 0
   }
 }
 

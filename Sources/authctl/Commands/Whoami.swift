@@ -34,8 +34,7 @@ struct Whoami: Command {
       user = answer.user.withoutSecrets
       source = "server"
       app.console.verbose(
-        "* \(keeper.api.base.origin), answered by \(call.method) "
-          + "\(choice.profile.values.first { $0.key == "whoami.path" }?.value.text ?? "")")
+        "* \(keeper.api.base.origin), answered by \(call.method) \(call.shownPath)")
     } else if !offline {
       app.console.notice(
         "\(choice.profile.name) has no who-am-I: this is the account that signed in.")

@@ -117,7 +117,8 @@ final class Canary: Sendable {
     return different.isEmpty ? [bytes] : different
   }
 
-  private static func base64(_ bytes: [UInt8]) -> [UInt8] {
+  /// The base64 of whole groups of three bytes; what is left over at the end is dropped.
+  static func base64(_ bytes: [UInt8]) -> [UInt8] {
     let letters = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
     var out: [UInt8] = []
     for start in stride(from: 0, to: bytes.count - 2, by: 3) {

@@ -1,0 +1,378 @@
+/// The fields of a pasted request, each told apart by its name: who signs in, by which password,
+/// what else is secret, what is constant.
+struct CurlFields {
+  private(set) var username: String?
+  private(set) var password: String?
+  /// `login.authorization`.
+  private(set) var authorization = "none"
+  private(set) var notes: [String] = []
+  /// Names with a secret word in them that hold nothing secret.
+  private(set) var publicNames: [String] = []
+
+  private var fields: [(name: String, kind: CurlFieldName, value: String)] = []
+  private var appKey: String?
+  private var clientSecret: String?
+  /// The rank of the field that the user's name was taken from.
+  private var userRank: Int?
+
+  private static let maximumCount = 500
+  private static let maximumName = 256
+  /// `TOMLMap.maximumDepth` less what stands around a body.
+  private static let maximumDepth = 48
+
+  mutating func note(_ text: String) {
+    if !notes.contains(text) { notes.append(text) }
+  }
+
+  // MARK: - Collecting
+
+  /// Takes every text and number of `value` as a field called `name`.
+  mutating func collect(
+    _ name: String, _ value: JSONValue, depth: Int = 0
+  ) throws(Failure) {
+    guard depth < Self.maximumDepth else {
+      throw Failure(.usage, "the body of the curl command is nested too deep")
+    }
+    switch value {
+    case .string(let text), .number(let text):
+      guard name.utf8.count <= Self.maximumName, fields.count < Self.maximumCount else {
+        throw Failure(.usage, "the curl command has too many fields, or too long a name of one")
+      }
+      fields.append((name, CurlFieldName(name), text))
+    case .array(let values):
+      for value in values { try collect(name, value, depth: depth + 1) }
+    case .object(let members):
+      for member in members { try collect(member.key, member.value, depth: depth + 1) }
+    case .null, .bool: break
+    }
+  }
+
+  /// Decides which fields hold the name and the password.
+  ///
+  /// - Throws: `usage` without a password, or with several.
+  mutating func choose(basic: (user: String, password: String?)?) throws(Failure) {
+    let passwords = fields.filter { $0.kind.passwordRank != nil }
+    let users = fields.filter { $0.kind.userRank != nil }
+    let best = passwords.compactMap(\.kind.passwordRank).min()
+    if let best {
+      let likeliest = passwords.filter { $0.kind.passwordRank == best && !$0.value.isEmpty }
+      password = likeliest.first?.value
+      let isOne = likeliest.allSatisfy { $0.value.utf8.elementsEqual((password ?? "").utf8) }
+      guard isOne else {
+        throw Failure(
+          .usage, "the curl command has several passwords: " + Self.list(likeliest.map(\.name)),
+          hint: "leave only what signs in")
+      }
+    }
+    userRank = users.compactMap(\.kind.userRank).min()
+    username = users.first { $0.kind.userRank == userRank && !$0.value.isEmpty }?.value
+    guard let basic else {
+      if best == nil { throw noPassword }
+      return
+    }
+    guard best != nil else {
+      authorization = "basic"
+      username = basic.user
+      password = basic.password
+      return
+    }
+    let isSame =
+      username?.utf8.elementsEqual(basic.user.utf8) == true
+      && password?.utf8.elementsEqual((basic.password ?? "").utf8) == true
+    authorization = isSame ? "basic" : "app"
+    guard !isSame else { return }
+    appKey = basic.user + ":" + (basic.password ?? "")
+    note("HTTP Basic carries the application's key: it is asked for (--app-key-stdin)")
+  }
+
+  private var noPassword: Failure {
+    let names = fields.map(\.name)
+    guard !names.isEmpty else {
+      return Failure(
+        .usage, "the curl command sends no name and no password",
+        hint: "copy the request that signs in")
+    }
+    return Failure(
+      .usage, "no field of the curl command looks like a password: " + Self.list(names),
+      hint: "authctl login URL --body '{\"FIELD\":\"{username}\",\"FIELD\":\"{password}\"}'")
+  }
+
+  /// Names for messages. One with other bytes than a name has may be a value in the wrong place.
+  private static func list(_ names: [String]) -> String {
+    var shown: [String] = []
+    for name in names.map(Self.shown) where !shown.contains(name) { shown.append(name) }
+    let more = shown.count > 12 ? ", ..." : ""
+    return shown.prefix(12).joined(separator: ", ") + more
+  }
+
+  private static func shown(_ name: String) -> String {
+    let isName =
+      !name.isEmpty && name.utf8.count <= 40
+      && name.utf8.allSatisfy { Template.isNameByte($0) || "[]:$".utf8.contains($0) }
+    return isName ? name : "(unnamed)"
+  }
+
+  // MARK: - Filling
+
+  /// The template that stands for `value`; nil where the field is left out.
+  private mutating func filled(_ name: String, _ value: String) -> String? {
+    let kind = CurlFieldName(name)
+    let shown = Self.shown(name)
+    if let isPassword = asPassword(kind, value) {
+      if isPassword { return "{password}" }
+      note("\(shown) was left out: it looks like another password")
+      return nil
+    }
+    if let rank = kind.userRank {
+      let isSame = username.map { $0.utf8.elementsEqual(value.utf8) } ?? false
+      if isSame || value.isEmpty && rank == userRank { return "{username}" }
+      if rank == userRank { note("\(shown) is kept as it stands, beside the user's name") }
+    }
+    if kind.isPageToken {
+      note("\(shown) was left out: a page gives it anew each time ([prefetch] can get it)")
+      return nil
+    }
+    if value.isEmpty { return "" }
+    if kind.isCaptcha {
+      note("\(shown) was left out: the answer to a captcha is good once")
+      return nil
+    }
+    if kind.isOTP {
+      note("\(shown) is a code: it is asked for (--otp-stdin)")
+      return "{otp}"
+    }
+    return kind.isSecret ? secret(name, kind, value) : constant(value)
+  }
+
+  /// Whether it is the password, or another one; nil where it has nothing to do with it.
+  private func asPassword(_ kind: CurlFieldName, _ value: String) -> Bool? {
+    let isSame = password.map { $0.utf8.elementsEqual(value.utf8) } ?? false
+    if kind.passwordRank != nil { return isSame || value.isEmpty }
+    if isSame, !kind.isProtocolWord {
+      // `admin` and `admin`: the name goes before.
+      return kind.userRank != nil ? nil : true
+    }
+    // `show_password=1` is a switch, `password_hash` is not.
+    return kind.mentionsPassword && value.utf8.count > 5 && !kind.isProtocolWord ? false : nil
+  }
+
+  private mutating func secret(_ name: String, _ kind: CurlFieldName, _ value: String) -> String? {
+    let shown = Self.shown(name)
+    if kind.isAboutSecret {
+      if !publicNames.contains(where: { $0.utf8.elementsEqual(name.utf8) }) {
+        publicNames.append(name)
+      }
+      note("\(shown) is kept in the profile, as something public")
+      return constant(value)
+    }
+    if kind.isClientSecret, clientSecret.map({ $0.utf8.elementsEqual(value.utf8) }) ?? true {
+      clientSecret = value
+      note("\(shown) is not kept: it is asked for (--client-secret-stdin)")
+      return "{client_secret}"
+    }
+    guard kind.isAppKey else {
+      note("\(shown) was left out: it looks like a token of an earlier sign-in")
+      return nil
+    }
+    guard appKey.map({ $0.utf8.elementsEqual(value.utf8) }) ?? true else {
+      note("\(shown) was left out: a recipe has one key of the application")
+      return nil
+    }
+    appKey = value
+    note("\(shown) is not kept: it is asked for (--app-key-stdin)")
+    return "{app_key}"
+  }
+
+  /// `text` as a template: braces doubled, and the password, where it stands among other text,
+  /// taken out of it.
+  func constant(_ text: String) -> String {
+    let bytes = Array(text.utf8)
+    var needle: [UInt8] = []
+    // An ordinary word, as examples have it for a password, may mean something else there.
+    if let password, (6...128).contains(password.utf8.count),
+      password.utf8.contains(where: { !(0x61...0x7A).contains($0 | 0x20) })
+    {
+      needle = Array(password.utf8)
+    }
+    var out: [UInt8] = []
+    var index = 0
+    while index < bytes.count {
+      if let first = needle.first, bytes[index] == first, bytes[index...].starts(with: needle) {
+        out += "{password}".utf8
+        index += needle.count
+        continue
+      }
+      if bytes[index] == UInt8(ascii: "{") { out.append(bytes[index]) }
+      out.append(bytes[index])
+      index += 1
+    }
+    return String(decoding: out, as: UTF8.self)
+  }
+
+  /// Whether a template has a placeholder that may not stand in URLs by itself (rule A9).
+  static func hasSecret(_ template: String) -> Bool {
+    (try? Template(template))?.names.contains(where: \.isSecret) ?? false
+  }
+
+  /// `{{password}}`, `<password>`, `****`: written in a manual in the place of a value.
+  static func isStandIn(_ value: String) -> Bool {
+    let bytes = Array(value.utf8)
+    guard let first = bytes.first, let last = bytes.last else { return true }
+    switch (first, last) {
+    case (UInt8(ascii: "<"), UInt8(ascii: ">")): return bytes.count > 2
+    case (UInt8(ascii: "{"), UInt8(ascii: "}")), (UInt8(ascii: "$"), UInt8(ascii: "}")):
+      return bytes.count > 2
+    default: return bytes.allSatisfy { $0 == UInt8(ascii: "*") }
+    }
+  }
+}
+
+// MARK: - Tables
+
+extension CurlFields {
+  /// The parameters of a query.
+  mutating func pairs(
+    _ pairs: [(name: String, value: String)]
+  ) throws(Failure) -> [(key: String, value: JSONValue)] {
+    try members(pairs.map { ($0.name, .string($0.value)) }, isForm: true)
+  }
+
+  /// The members of a body.
+  ///
+  /// - Parameter isForm: a name that stands twice counts the last time.
+  /// - Throws: `usage` for what TOML cannot say.
+  mutating func members(
+    _ members: [(key: String, value: JSONValue)], isForm: Bool = false
+  ) throws(Failure) -> [(key: String, value: JSONValue)] {
+    var out: [(key: String, value: JSONValue)] = []
+    var places: [[UInt8]: Int] = [:]
+    for member in members {
+      guard let value = try filled(member.key, member.value) else { continue }
+      if let place = places.updateValue(out.count, forKey: Array(member.key.utf8)) {
+        let shown = Self.shown(member.key)
+        guard isForm else {
+          throw Failure(.usage, "\(shown) stands twice in an object of the curl command's JSON")
+        }
+        note("\(shown) stands there twice: the last one is kept")
+        out[place].value = value
+        places[Array(member.key.utf8)] = place
+      } else {
+        out.append((member.key, value))
+      }
+    }
+    return out
+  }
+
+  private mutating func filled(
+    _ name: String, _ value: JSONValue
+  ) throws(Failure) -> JSONValue? {
+    switch value {
+    case .string(let text): return filled(name, text).map { .string($0) }
+    case .number(let digits):
+      guard let template = filled(name, digits) else { return nil }
+      guard template.utf8.elementsEqual(digits.utf8) else {
+        note("\(Self.shown(name)) was a number and is sent as text")
+        return .string(template)
+      }
+      let isWhole = digits.utf8.allSatisfy { $0 == UInt8(ascii: "-") || (0x30...0x39).contains($0) }
+      guard isWhole ? Int64(digits) != nil : value.double != nil else {
+        throw Failure(.usage, "\(Self.shown(name)): the number is too large for a profile")
+      }
+      return value
+    case .bool: return value
+    case .null:
+      note("\(Self.shown(name)) was left out: a profile cannot say null")
+      return nil
+    case .array(let values):
+      var out: [JSONValue] = []
+      for value in values {
+        if case .null = value {
+          throw Failure(.usage, "\(Self.shown(name)): a profile cannot say null in a list")
+        }
+        if let value = try filled(name, value) { out.append(value) }
+      }
+      return .array(out)
+    case .object(let inner): return .object(try members(inner))
+    }
+  }
+
+  // MARK: Headers
+
+  /// Those that say something about the sign-in, in the spelling of the line.
+  mutating func kept(
+    _ headers: [(name: String, value: String)]
+  ) -> [(name: String, value: String)] {
+    var kept: [(name: String, value: String)] = []
+    var seen: [String] = []
+    for header in headers {
+      let lower = header.name.asciiLowercased
+      if Self.isNoise(lower) { continue }
+      if let told = Self.told[lower] {
+        note(told)
+        continue
+      }
+      guard HeaderSyntax.isToken(header.name), !HeaderSyntax.isForbiddenInRecipe(header.name),
+        HeaderSyntax.isRecipeValue(header.value), !seen.contains(lower)
+      else {
+        note("\(Self.shown(header.name)) was left out: a recipe cannot send such a header")
+        continue
+      }
+      seen.append(lower)
+      kept.append(header)
+    }
+    return kept
+  }
+
+  /// The table of `headers`, and an Authorization that repeats the application's key.
+  mutating func headers(
+    _ headers: [(name: String, value: String)], authorization header: String?
+  ) throws(Failure) -> [(key: String, value: JSONValue)] {
+    var table = try members(headers.map { ($0.name, .string($0.value)) })
+    table.removeAll { $0.value.text?.isEmpty ?? true }
+    guard let header, !header.isEmpty else { return table }
+    let scheme = String(decoding: header.utf8.prefix { $0 != 0x20 }, as: UTF8.self)
+    if scheme.asciiLowercased == "basic" { return table }
+    let credential = String(decoding: header.utf8.dropFirst(scheme.utf8.count), as: UTF8.self)
+    if let appKey, appKey.utf8.elementsEqual(credential.trimmingSpaces.utf8) {
+      table.append(("Authorization", .string(constant(scheme) + " {app_key}")))
+    } else {
+      note("Authorization was left out: it looks like a token of an earlier sign-in")
+    }
+    return table
+  }
+
+  /// What the browser says of itself, what belongs to one connection, and numbers of one request.
+  private static func isNoise(_ name: String) -> Bool {
+    noise.contains(name)
+      || ["sec-", "if-", "x-datadog-", "x-b3-", "x-newrelic-"].contains {
+        name.utf8.starts(with: $0.utf8)
+      }
+  }
+
+  private static let noise: Set<String> = [
+    "user-agent", "accept-encoding", "accept-language", "cache-control", "pragma",
+    "content-length", "content-type", "authorization", "host", "authority", "connection",
+    "keep-alive", "te", "trailer", "transfer-encoding", "upgrade", "upgrade-insecure-requests",
+    "expect", "priority", "dnt", "range", "purpose", "save-data", "device-memory", "dpr",
+    "viewport-width", "width", "downlink", "ect", "rtt", "traceparent", "tracestate", "baggage",
+    "sentry-trace", "newrelic", "x-amzn-trace-id", "x-cloud-trace-context", "x-client-data",
+    "postman-token",
+  ]
+
+  private static let told = [
+    "cookie": cookieNote, "origin": "Origin was left out", "referer": "Referer was left out",
+  ]
+  private static let cookieNote = "cookies were left out: authctl keeps its own"
+
+  /// Notes what `line` itself could not take over.
+  mutating func tell(of line: CurlLine) {
+    for option in line.dropped {
+      let isCookie = option == "-b" || option == "--cookie"
+      note(isCookie ? Self.cookieNote : "\(option) was left out: certificates are always checked")
+    }
+    for what in line.leftOut { note("\(what) was not read") }
+    if !line.unknown.isEmpty {
+      note("not taken over: " + line.unknown.joined(separator: ", "))
+    }
+  }
+}

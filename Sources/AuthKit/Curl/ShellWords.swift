@@ -1,0 +1,395 @@
+/// One command line, taken apart as Bash would (bash(1), QUOTING): quotes, backslashes, comments.
+///
+/// Nothing is expanded and nothing is run: what Bash would fill in by itself is refused. Messages
+/// name the line of the text and never quote it, because it holds passwords.
+struct ShellWords {
+  /// The words of the first command.
+  private(set) var words: [String] = []
+  /// What stands beside or behind the command and was not read: `|`, `>`.
+  private(set) var leftOut: [String] = []
+
+  /// Bytes of text that are read at all.
+  static let maximumSize = 1 << 20
+
+  private let bytes: [UInt8]
+  private var at = 0
+  private var word: [UInt8] = []
+  private var isInWord = false
+  /// Whether the word so far is digits outside of quotes, as the 2 of `2>` is.
+  private var isNumber = true
+  /// Where bytes of the word come from `\xHH` or `\NNN` and are not ASCII.
+  private var escaped: [Int] = []
+
+  /// Reads the first command of `text`.
+  ///
+  /// - Throws: `Failure` of kind `usage`, without a word of the text.
+  init(_ text: String) throws(Failure) {
+    bytes = Array(text.utf8)
+    guard bytes.count <= Self.maximumSize else {
+      throw Failure(.usage, "the curl command is longer than 1 MiB")
+    }
+    if let zero = bytes.firstIndex(of: 0) { throw problem("a NUL byte", at: zero) }
+    if bytes.starts(with: [0xEF, 0xBB, 0xBF]) { at = 3 }
+    try read()
+  }
+
+  // MARK: - Outside of quotes
+
+  private mutating func read() throws(Failure) {
+    while let byte = peek() {
+      switch byte {
+      case UInt8(ascii: " "), UInt8(ascii: "\t"):
+        endWord()
+        at += 1
+      case UInt8(ascii: "\n"), UInt8(ascii: "\r"):
+        endWord()
+        at += 1
+        if !words.isEmpty { return try endLine() }
+      case UInt8(ascii: "#") where !isInWord: skipComment()
+      case UInt8(ascii: "'"): try singleQuoted()
+      case UInt8(ascii: "\""): try doubleQuoted()
+      case UInt8(ascii: "\\"): backslash()
+      case UInt8(ascii: "$"): try dollar()
+      case UInt8(ascii: "`"): throw backquote()
+      case UInt8(ascii: "^"): try caret()
+      case UInt8(ascii: ";"), UInt8(ascii: "|"):
+        endWord()
+        return leaveOutRest(behind: byte == UInt8(ascii: ";") ? ";" : "|")
+      case UInt8(ascii: "&") where peek(1) != UInt8(ascii: ">"): return try ampersand()
+      case UInt8(ascii: ">"), UInt8(ascii: "&"): try output()
+      case UInt8(ascii: "<"):
+        throw problem(
+          "< outside of quotes, which reads a file",
+          hint: "a <placeholder> wants its value; a text belongs in quotes")
+      case UInt8(ascii: "("), UInt8(ascii: ")"):
+        throw problem("a parenthesis outside of quotes", hint: "put the text in single quotes")
+      case 0..<0x20, 0x7F: throw problem("a control character outside of quotes")
+      case 0xC2 where peek(1) == 0xA0:  // NO-BREAK SPACE, as web pages have it.
+        endWord()
+        at += 2
+      case 0xE2: try generalPunctuation()
+      default: take(byte, isPlain: true)
+      }
+    }
+    endWord()
+  }
+
+  private func peek(_ ahead: Int = 0) -> UInt8? {
+    at + ahead < bytes.count ? bytes[at + ahead] : nil
+  }
+
+  private mutating func take(_ byte: UInt8, isPlain: Bool = false) {
+    word.append(byte)
+    isInWord = true
+    if !isPlain || !(0x30...0x39).contains(byte) { isNumber = false }
+    at += 1
+  }
+
+  private mutating func endWord() {
+    if isInWord { words.append(text()) }
+    dropWord()
+  }
+
+  private mutating func dropWord() {
+    word = []
+    isInWord = false
+    isNumber = true
+    escaped = []
+  }
+
+  /// The word. Firefox and Safari write U+00E9 as `\xe9`, which is a lone byte to Bash: where the
+  /// bytes are not UTF-8, the escapes are read as those browsers mean them.
+  private func text() -> String {
+    if escaped.isEmpty { return String(decoding: word, as: UTF8.self) }
+    if let text = String(validating: word, as: UTF8.self) { return text }
+    var out: [UInt8] = []
+    var next = escaped[...]
+    for (index, byte) in word.enumerated() {
+      if next.first == index {
+        next.removeFirst()
+        out += Unicode.Scalar(byte).utf8
+      } else {
+        out.append(byte)
+      }
+    }
+    return String(decoding: out, as: UTF8.self)
+  }
+
+  private mutating func skipComment() {
+    while let byte = peek(), byte != UInt8(ascii: "\n") { at += 1 }
+  }
+
+  /// The number of bytes of the line end here: CR LF or LF, nil where there is none.
+  private func lineEnd(_ ahead: Int) -> Int? {
+    if peek(ahead) == UInt8(ascii: "\n") { return 1 }
+    return peek(ahead) == UInt8(ascii: "\r") && peek(ahead + 1) == UInt8(ascii: "\n") ? 2 : nil
+  }
+
+  private func blanks(_ start: Int) -> Int {
+    var ahead = start
+    while let byte = peek(ahead), byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t") {
+      ahead += 1
+    }
+    return ahead
+  }
+
+  /// A line goes on after a backslash, also where a copy left spaces behind it.
+  private mutating func backslash() {
+    let end = blanks(1)
+    if let length = lineEnd(end) {
+      at += end + length
+    } else if peek(end) == nil {
+      at += end
+    } else if let next = peek(1) {
+      at += 1
+      take(next)
+    }
+  }
+
+  // MARK: - Where the command ends
+
+  private mutating func endLine() throws(Failure) {
+    skipBlank()
+    guard let byte = peek() else { return }
+    if byte == UInt8(ascii: "-"), let next = peek(1), next > 0x20 {
+      throw problem(
+        "an option, but the line above does not go on", hint: "end the line above with a \\")
+    }
+    leftOut.append("the lines below the command")
+  }
+
+  private mutating func leaveOutRest(behind mark: String) {
+    while let byte = peek(), byte == UInt8(ascii: ";") || byte == UInt8(ascii: "&") { at += 1 }
+    if peek() == UInt8(ascii: "|") { at += 1 }
+    skipBlank()
+    if peek() != nil { leftOut.append("what stands behind \(mark)") }
+  }
+
+  private mutating func skipBlank() {
+    while let byte = peek() {
+      if byte == UInt8(ascii: "#") { skipComment() } else if byte > 0x20 { return } else { at += 1 }
+    }
+  }
+
+  private mutating func ampersand() throws(Failure) {
+    let next = peek(1)
+    guard next == nil || next == UInt8(ascii: "&") || next.map({ $0 <= 0x20 }) == true else {
+      throw problem(
+        "& outside of quotes, where the command ends", hint: "put the URL in single quotes")
+    }
+    endWord()
+    leaveOutRest(behind: "&")
+  }
+
+  /// `> file`, `2>&1`, `&>> file`: where the answer goes is nothing of the request.
+  private mutating func output() throws(Failure) {
+    if isNumber { dropWord() }
+    endWord()
+    while let byte = peek(), ">&|".utf8.contains(byte) { at += 1 }
+    at += blanks(0)
+    let start = at
+    while let byte = peek(), byte > 0x20, !";|&<>".utf8.contains(byte) {
+      switch byte {
+      case UInt8(ascii: "'"): try singleQuoted()
+      case UInt8(ascii: "\""): try doubleQuoted()
+      case UInt8(ascii: "\\"): backslash()
+      case UInt8(ascii: "$"): try dollar()
+      case UInt8(ascii: "`"): throw backquote()
+      case UInt8(ascii: "("), UInt8(ascii: ")"): throw problem("a parenthesis outside of quotes")
+      default: take(byte)
+      }
+    }
+    dropWord()
+    guard at > start else { throw problem("> without a file's name") }
+    if !leftOut.contains(">") { leftOut.append(">") }
+  }
+
+  // MARK: - Quotes
+
+  private mutating func singleQuoted() throws(Failure) {
+    guard let end = bytes[(at + 1)...].firstIndex(of: UInt8(ascii: "'")) else {
+      throw problem("a ' that is not closed")
+    }
+    word += bytes[(at + 1)..<end]
+    isInWord = true
+    isNumber = false
+    at = end + 1
+  }
+
+  private mutating func doubleQuoted() throws(Failure) {
+    let start = at
+    isInWord = true
+    isNumber = false
+    at += 1
+    while let byte = peek() {
+      switch byte {
+      case UInt8(ascii: "\""):
+        at += 1
+        return
+      case UInt8(ascii: "\\"):
+        if let length = lineEnd(1) {
+          at += 1 + length
+        } else {
+          if let next = peek(1), "$`\"\\".utf8.contains(next) { at += 1 }
+          take(bytes[at])
+        }
+      case UInt8(ascii: "$"): try dollar(isQuoted: true)
+      case UInt8(ascii: "`"): throw backquote()
+      default: take(byte)
+      }
+    }
+    throw problem("a \" that is not closed", at: start)
+  }
+
+  /// `$'...'` and `$"..."` are quotes; a `$` that Bash fills in is refused; any other is a `$`.
+  private mutating func dollar(isQuoted: Bool = false) throws(Failure) {
+    switch peek(1) {
+    case UInt8(ascii: "'") where !isQuoted: try ansiQuoted()
+    case UInt8(ascii: "\"") where !isQuoted:
+      at += 1
+      try doubleQuoted()
+    case UInt8(ascii: "("), UInt8(ascii: "["):
+      throw problem("$( ), which Bash would run", hint: "put in what it stands for")
+    case UInt8(ascii: "{"), UInt8(ascii: "*"), UInt8(ascii: "@"), UInt8(ascii: "#"), UInt8(ascii: "?"),
+      UInt8(ascii: "-"), UInt8(ascii: "!"), UInt8(ascii: "$"):
+      throw problem(
+        "a variable, which Bash would fill in",
+        hint: "put its value there; for a dollar sign write \\$, or use single quotes")
+    default: take(UInt8(ascii: "$"))
+    }
+  }
+
+  /// `$'...'` (bash(1), QUOTING).
+  private mutating func ansiQuoted() throws(Failure) {
+    let start = at
+    isInWord = true
+    isNumber = false
+    at += 2
+    while let byte = peek() {
+      switch byte {
+      case UInt8(ascii: "'"):
+        at += 1
+        return
+      case UInt8(ascii: "\\"): try escape()
+      default: take(byte)
+      }
+    }
+    throw problem("a $' that is not closed", at: start)
+  }
+
+  private mutating func escape() throws(Failure) {
+    guard let letter = peek(1) else { throw problem("a $' that is not closed") }
+    at += 2
+    switch letter {
+    case UInt8(ascii: "n"): word.append(0x0A)
+    case UInt8(ascii: "t"): word.append(0x09)
+    case UInt8(ascii: "r"): word.append(0x0D)
+    case UInt8(ascii: "a"): word.append(0x07)
+    case UInt8(ascii: "b"): word.append(0x08)
+    case UInt8(ascii: "e"), UInt8(ascii: "E"): word.append(0x1B)
+    case UInt8(ascii: "f"): word.append(0x0C)
+    case UInt8(ascii: "v"): word.append(0x0B)
+    case UInt8(ascii: "\\"), UInt8(ascii: "'"), UInt8(ascii: "\""), UInt8(ascii: "?"):
+      word.append(letter)
+    case UInt8(ascii: "0")...UInt8(ascii: "7"):
+      at -= 1
+      // Bash keeps the low eight bits of \777.
+      try appendByte((digits(atMost: 3, radix: 8) ?? 0) & 0xFF)
+    case UInt8(ascii: "x"):
+      if let value = digits(atMost: 2, radix: 16) { try appendByte(value) } else { keep(letter) }
+    case UInt8(ascii: "u"), UInt8(ascii: "U"):
+      let most = letter == UInt8(ascii: "u") ? 4 : 8
+      if let code = digits(atMost: most, radix: 16) { try append(code) } else { keep(letter) }
+    case UInt8(ascii: "c"):
+      guard let control = peek() else { throw problem("a $' that is not closed") }
+      at += 1
+      try appendByte(UInt32(control & 0x1F))
+    default: keep(letter)
+    }
+  }
+
+  /// An unknown escape stands for itself, backslash and all.
+  private mutating func keep(_ letter: UInt8) {
+    word.append(UInt8(ascii: "\\"))
+    word.append(letter)
+  }
+
+  private mutating func digits(atMost count: Int, radix: UInt32) -> UInt32? {
+    var value: UInt32?
+    for _ in 0..<count {
+      guard let digit = peek().flatMap(Self.digit), digit < radix else { break }
+      value = (value ?? 0) &* radix &+ digit  // Eight hexadecimal digits fit.
+      at += 1
+    }
+    return value
+  }
+
+  private static func digit(_ byte: UInt8) -> UInt32? {
+    switch byte {
+    case UInt8(ascii: "0")...UInt8(ascii: "9"): UInt32(byte - UInt8(ascii: "0"))
+    case UInt8(ascii: "a")...UInt8(ascii: "f"): UInt32(byte - UInt8(ascii: "a") + 10)
+    case UInt8(ascii: "A")...UInt8(ascii: "F"): UInt32(byte - UInt8(ascii: "A") + 10)
+    default: nil
+    }
+  }
+
+  private mutating func appendByte(_ value: UInt32) throws(Failure) {
+    guard value != 0 else { throw problem("a NUL byte in $'...'") }
+    if value >= 0x80 { escaped.append(word.count) }
+    word.append(UInt8(truncatingIfNeeded: value))
+  }
+
+  /// A code point. Browsers write one beyond U+FFFF as its two UTF-16 halves.
+  private mutating func append(_ code: UInt32) throws(Failure) {
+    var code = code
+    if (0xD800...0xDBFF).contains(code), peek() == UInt8(ascii: "\\"),
+      peek(1) == UInt8(ascii: "u")
+    {
+      at += 2
+      let low = digits(atMost: 4, radix: 16) ?? 0
+      guard (0xDC00...0xDFFF).contains(low) else { throw problem("half a character in $'...'") }
+      code = 0x10000 + ((code - 0xD800) << 10 | (low - 0xDC00))
+    }
+    guard code != 0 else { throw problem("a NUL byte in $'...'") }
+    guard let scalar = Unicode.Scalar(code) else {
+      throw problem("an escape in $'...' that is not a character")
+    }
+    word += scalar.utf8
+  }
+
+  // MARK: - What is refused
+
+  /// `^` before a quote or at the end of a line is cmd.exe's backslash.
+  private mutating func caret() throws(Failure) {
+    if peek(1) == UInt8(ascii: "\"") || lineEnd(blanks(1)) != nil {
+      throw problem("a ^ as cmd.exe writes it", hint: Self.copyHint)
+    }
+    take(UInt8(ascii: "^"), isPlain: true)
+  }
+
+  private func backquote() -> Failure {
+    if lineEnd(1) != nil { return problem("a ` as PowerShell writes it", hint: Self.copyHint) }
+    return problem("a backquote, which Bash would run", hint: "put in what it stands for")
+  }
+
+  /// U+2000 to U+2FFF: quotation marks and dashes that a word processor made.
+  private mutating func generalPunctuation() throws(Failure) {
+    if peek(1) == 0x80, let third = peek(2) {
+      let isDash = third == 0x93 || third == 0x94
+      if isDash && !isInWord || [0x98, 0x99, 0x9C, 0x9D].contains(third) {
+        throw problem(
+          "a typographic quotation mark or dash", hint: "write ' or \" and - or -- instead")
+      }
+    }
+    take(0xE2, isPlain: true)
+  }
+
+  static let copyHint = "copy the request as cURL (bash)"
+
+  /// What is wrong, with the line where it stands.
+  private func problem(_ what: String, at offset: Int? = nil, hint: String? = nil) -> Failure {
+    let end = min(offset ?? at, bytes.count)
+    let line = 1 + bytes[..<end].reduce(0) { $0 + ($1 == UInt8(ascii: "\n") ? 1 : 0) }
+    return Failure(.usage, "the curl command, line \(line): \(what)", hint: hint)
+  }
+}

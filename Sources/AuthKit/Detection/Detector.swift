@@ -1,0 +1,195 @@
+/// Looks at an API to see how it wants to be spoken to: GET requests without a credential, to the
+/// origin that was named and to no other (security rule A13).
+public struct Detector {
+  /// Requests that one look may make.
+  static let mostRequests = 12
+  /// Bytes of an answer, and seconds for it.
+  static let mostBytes = 2 << 20
+  static let seconds: Double = 10
+
+  private let base: WebURL
+  private let http: HTTPClient
+  private let profile: Profile
+  private var detection: Detection
+  private var answers: [String: Answer] = [:]
+
+  /// A look at the API of `profile`, which needs no recipe.
+  ///
+  /// - Throws: `Failure` of kind `origin_refused` for cleartext http to another machine.
+  public init(_ profile: Profile, base: WebURL, http: HTTPClient) throws(Failure) {
+    guard base.origin.isSecure || base.origin.isLoopback else {
+      throw Failure(
+        .originRefused, "detection asks by https, or this machine: not \(base.origin)",
+        hint: "use https, or describe the API: authctl profile add NAME URL --set login.path=/...")
+    }
+    self.profile = profile
+    self.base = base
+    self.http = http
+    detection = Detection(url: base.text)
+  }
+
+  /// Asks until something is certain or nothing is left to ask.
+  ///
+  /// - Throws: what sending the first request throws: an API that does not answer shows nothing.
+  public mutating func run() throws(Failure) -> Detection {
+    var marks = Mark.all()
+    try ask("/")
+    look(for: &marks, at: "/")
+    lookForChallenge()
+    for path in Self.documents where !isCertain {
+      try ask(path)
+      readDocument(path)
+    }
+    for path in Self.metadata where !isCertain {
+      try ask(path)
+      readMetadata(path)
+    }
+    // Paths that several presets look at come first: one request serves them all.
+    let paths = Dictionary(grouping: marks.filter { $0.path != "/" }, by: \.path)
+      .sorted { ($1.value.count, $0.key) < ($0.value.count, $1.key) }.map(\.key)
+    for path in paths where !isCertain {
+      try ask(path)
+      look(for: &marks, at: path)
+    }
+    detection.findings.sort { $0.certainty > $1.certainty }
+    return detection
+  }
+
+  /// Where API descriptions stand: by custom, and by the frameworks that make them.
+  private static let documents = [
+    "/openapi.json", "/swagger.json", "/v3/api-docs", "/api/schema/?format=json",
+  ]
+
+  /// OpenID Connect Discovery 1.0, section 4; RFC 8414, section 3.
+  private static let metadata = [
+    "/.well-known/openid-configuration", "/.well-known/oauth-authorization-server",
+  ]
+
+  private var isCertain: Bool {
+    detection.findings.contains { $0.certainty == .certain && !$0.settings.isEmpty }
+  }
+
+  // MARK: - Asking
+
+  private mutating func ask(_ path: String) throws(Failure) {
+    guard answers[path] == nil, detection.tried.count < Self.mostRequests else { return }
+    let isFirst = detection.tried.isEmpty
+    // Well-known places and products' marks lie at the root of the origin; documents below the base.
+    let isDocument = Self.documents.contains(path) || path == "/"
+    var start = base.origin.description + (isDocument ? base.path : "")
+    while start.utf8.last == UInt8(ascii: "/") { start.removeLast() }
+    do throws(Failure) {
+      let url = try WebURL(start + path, from: .person)
+      let (head, body) = try http.look(at: url, seconds: Self.seconds, most: Self.mostBytes)
+      answers[path] = Answer(head: head, body: body, url: url, of: profile)
+      detection.tried.append("GET \(path): \(head.status)")
+    } catch {
+      if isFirst { throw error }
+      detection.tried.append("GET \(path): \(error.message)")
+    }
+  }
+
+  // MARK: - Marks of products
+
+  private mutating func look(for marks: inout [Mark], at path: String) {
+    guard let answer = answers[path] else { return }
+    for mark in marks where mark.path == path && mark.isShown(by: answer) {
+      var finding = Finding(
+        .certain, at: path, "answers as \(mark.preset) does",
+        why: Presets.summary(mark.preset))
+      finding.settings = [("preset", .string(mark.preset))]
+      detection.findings.append(finding)
+    }
+    marks.removeAll { $0.path == path }
+  }
+
+  private mutating func lookForChallenge() {
+    guard let answer = answers["/"], answer.head.status == 401 else { return }
+    for value in answer.head.all("WWW-Authenticate") {
+      let scheme = String(decoding: value.utf8.prefix { $0 != 0x20 }, as: UTF8.self)
+      var finding = Finding(
+        .possible, at: "/", "wants \(DisplayText.oneLine(scheme, limit: 20))",
+        why: "it answers 401 with WWW-Authenticate (RFC 9110, section 11.6.1)")
+      if scheme.asciiLowercased == "basic" {
+        finding.certainty = .likely
+        finding.settings = [("preset", "http-basic")]
+      }
+      detection.findings.append(finding)
+    }
+  }
+
+  // MARK: - Documents
+
+  private mutating func readDocument(_ path: String) {
+    guard let json = answers[path]?.json, let document = OpenAPI(json, origin: base.origin) else {
+      return
+    }
+    let shown = String(decoding: path.utf8.prefix { $0 != UInt8(ascii: "?") }, as: UTF8.self)
+    for url in document.foreign {
+      detection.findings.append(
+        Finding(
+          .possible, at: shown, "names another origin, which is not used",
+          why: DisplayText.oneLine(Redactor.withoutQuery(url), limit: 80)))
+    }
+    let operations = document.operations
+    let signIns = document.bodies(of: "POST").compactMap(SignInOperation.init)
+    for signIn in signIns.prefix(5) {
+      detection.findings.append(finding(signIn, shown, operations))
+    }
+    guard signIns.isEmpty else { return }
+    let schemes = document.schemes.compactMap(\.told).joined(separator: ", ")
+    guard !schemes.isEmpty else { return }
+    var finding = Finding(
+      .possible, at: shown, "shows no sign-in; requests carry \(schemes)",
+      why: "its security schemes")
+    if let header = document.keyHeader, header.asciiLowercased != "authorization" {
+      finding.settings = [
+        ("preset", "api-key"),
+        ("request.headers", .object([(key: header, value: .string("{access_token}"))])),
+      ]
+    }
+    detection.findings.append(finding)
+  }
+
+  private func finding(
+    _ signIn: SignInOperation, _ document: String, _ operations: [(method: String, path: String)]
+  ) -> Finding {
+    let operation = signIn.operation
+    let form =
+      switch operation.encoding {
+      case .form: "a form"
+      case .multipart: "multipart"
+      case .json, .none: "JSON"
+      }
+    let preset = signIn.preset(among: operations)
+    let isGeneral = preset == "json" || preset == "form"
+    let like = preset.map { isGeneral ? "" : ", like \($0)" } ?? ""
+    let answer = signIn.tokenPlace.map { "; the token is at \($0)" } ?? ""
+    var finding = Finding(
+      preset != nil || signIn.tokenPlace != nil ? .certain : .likely, at: document,
+      "signs in with \(form) at \(operation.path)\(like)",
+      why: "\(operation.method) \(operation.path) takes "
+        + "\(DisplayText.oneLine(signIn.userField)) and "
+        + "\(DisplayText.oneLine(signIn.passwordField))\(answer)")
+    for field in signIn.furtherFields {
+      finding.why += "; wants --field \(DisplayText.oneLine(field, limit: 40))=VALUE"
+    }
+    if let preset, !isGeneral {
+      finding.settings = [("preset", .string(preset))]
+    } else {
+      finding.settings = signIn.settings
+    }
+    return finding
+  }
+
+  private mutating func readMetadata(_ path: String) {
+    guard let issuer = answers[path]?.json?["issuer"]?.text,
+      !detection.findings.contains(where: { $0.what.utf8.starts(with: "signs in by OAuth".utf8) })
+    else { return }
+    detection.findings.append(
+      Finding(
+        .certain, at: path,
+        "signs in by OAuth 2.0 at \(DisplayText.oneLine(Redactor.withoutQuery(issuer), limit: 80))",
+        why: "which this version does not do: authctl login --token-stdin stores a token"))
+  }
+}

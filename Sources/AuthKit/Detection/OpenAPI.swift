@@ -1,0 +1,192 @@
+/// An OpenAPI 3 or Swagger 2 document, as far as it tells how to sign in.
+///
+/// Nothing that it names is fetched, and what it says of other origins is told and never used
+/// (security rule A13).
+///
+/// https://spec.openapis.org/oas/v3.1.0, https://spec.openapis.org/oas/v2.0
+struct OpenAPI {
+  /// An operation that takes a body.
+  struct Operation {
+    var method: String
+    /// Below the origin, the document's base path in front of it.
+    var path: String
+    var encoding: Call.Encoding
+    /// Names of the body's properties with their schemas.
+    var fields: [(key: String, value: JSONValue)]
+    /// Names of the properties that must be there.
+    var required: [String]
+    /// The schema of the answer, references resolved.
+    var answer: JSONValue?
+  }
+
+  private let root: JSONValue
+  /// The document's name for the API.
+  var title: String? { root["info"]?["title"]?.text }
+  /// Where the paths begin, without a closing slash.
+  private let basePath: String
+  /// An origin of its servers or its token endpoint that is not the one that was asked.
+  private(set) var foreign: [String] = []
+
+  /// nil where `json` is no such document.
+  init?(_ json: JSONValue, origin: Origin) {
+    guard json["openapi"]?.text != nil || json["swagger"]?.text != nil,
+      case .object? = json["paths"]
+    else { return nil }
+    root = json
+    var base = json["basePath"]?.text ?? ""
+    if case .array(let servers)? = json["servers"], let url = servers.first?["url"]?.text {
+      if URLText.isAbsolute(url) {
+        let server = try? WebURL(url, from: .server)
+        if server?.origin == origin { base = server?.path ?? "" } else { foreign.append(url) }
+      } else {
+        base = url
+      }
+    }
+    while base.utf8.last == UInt8(ascii: "/") { base.removeLast() }
+    basePath = base.utf8.first == UInt8(ascii: "/") ? base : ""
+    for scheme in schemes {
+      for flow in scheme.flows {
+        guard let url = flow["tokenUrl"]?.text, URLText.isAbsolute(url),
+          (try? WebURL(url, from: .server))?.origin != origin
+        else { continue }
+        foreign.append(url)
+      }
+    }
+  }
+
+  // MARK: - Security schemes
+
+  /// A way to carry a credential.
+  struct Scheme {
+    var name: String
+    var value: JSONValue
+
+    /// The flows of an oauth2 scheme; in Swagger 2 it is its own.
+    var flows: [JSONValue] {
+      guard value["type"]?.text == "oauth2" else { return [] }
+      guard case .object(let flows)? = value["flows"] else { return [value] }
+      return flows.map(\.value)
+    }
+
+    /// `Basic`, `Bearer`, `a key in the header X-Api-Key`; nil for what is neither.
+    var told: String? {
+      switch value["type"]?.text {
+      case "http": value["scheme"]?.text.map { "HTTP \(DisplayText.oneLine($0, limit: 20))" }
+      case "basic": "HTTP basic"
+      case "apiKey" where value["in"]?.text == "header":
+        value["name"]?.text.map { "a key in the header \(DisplayText.oneLine($0, limit: 40))" }
+      case "oauth2": "OAuth 2.0"
+      case "openIdConnect": "OpenID Connect"
+      default: nil
+      }
+    }
+  }
+
+  /// All of them, in order.
+  var schemes: [Scheme] {
+    guard
+      case .object(let members)? = root["components"]?["securitySchemes"]
+        ?? root["securityDefinitions"]
+    else { return [] }
+    return members.prefix(50).map { Scheme(name: $0.key, value: resolved($0.value)) }
+  }
+
+  /// The header that an apiKey scheme names.
+  var keyHeader: String? {
+    schemes.lazy.filter { $0.value["type"]?.text == "apiKey" && $0.value["in"]?.text == "header" }
+      .compactMap { $0.value["name"]?.text }.first { HeaderSyntax.isToken($0) }
+  }
+
+  // MARK: - Operations
+
+  /// The paths with their methods, for comparing: `post`, `/api/token/`.
+  var operations: [(method: String, path: String)] {
+    paths.flatMap { path, item -> [(method: String, path: String)] in
+      guard case .object(let members) = item else { return [] }
+      return members.map { ($0.key.asciiLowercased, path) }
+    }
+  }
+
+  /// The operations of `method` that take a body, in the order of the document.
+  func bodies(of method: String) -> [Operation] {
+    paths.compactMap { path, item in
+      item[method.asciiLowercased].flatMap { operation(method, path, resolved($0), of: item) }
+    }
+  }
+
+  private var paths: [(path: String, item: JSONValue)] {
+    guard case .object(let members)? = root["paths"] else { return [] }
+    return members.prefix(5000).compactMap { member in
+      let path = basePath + member.key
+      let isFit =
+        member.key.utf8.first == UInt8(ascii: "/")
+        && URLText.problemOfPath(Array(path.utf8)[...]) == nil
+      return isFit ? (path, resolved(member.value)) : nil
+    }
+  }
+
+  private func operation(
+    _ method: String, _ path: String, _ value: JSONValue, of item: JSONValue
+  ) -> Operation? {
+    guard let (encoding, schema) = body(of: value) else { return nil }
+    var fields: [(key: String, value: JSONValue)] = []
+    if case .object(let members)? = schema["properties"] { fields = members }
+    var required: [String] = []
+    if case .array(let names)? = schema["required"] { required = names.compactMap(\.text) }
+    return Operation(
+      method: method, path: path, encoding: encoding, fields: fields, required: required,
+      answer: answer(of: value))
+  }
+
+  /// JSON before a form before multipart, where there is a choice.
+  private func body(of operation: JSONValue) -> (Call.Encoding, JSONValue)? {
+    let types: [(String, Call.Encoding)] = [
+      ("application/json", .json), ("application/x-www-form-urlencoded", .form),
+      ("multipart/form-data", .multipart),
+    ]
+    if let content = operation["requestBody"].map(resolved)?["content"] {
+      for (type, encoding) in types {
+        if let schema = content[type]?["schema"] { return (encoding, resolved(schema)) }
+      }
+    }
+    guard case .array(let parameters)? = operation["parameters"] else { return nil }
+    let all = parameters.map(resolved)
+    if let body = all.first(where: { $0["in"]?.text == "body" }), let schema = body["schema"] {
+      return (.json, resolved(schema))
+    }
+    let form = all.filter { $0["in"]?.text == "formData" }
+    guard !form.isEmpty else { return nil }
+    let members = form.compactMap { field in field["name"]?.text.map { ($0, field) } }
+    let required = form.filter { $0["required"] == .bool(true) }.compactMap { $0["name"] }
+    return (.form, .object([("properties", .object(members)), ("required", .array(required))]))
+  }
+
+  private func answer(of operation: JSONValue) -> JSONValue? {
+    guard case .object(let answers)? = operation["responses"] else { return nil }
+    let success = answers.first { $0.key.utf8.first == UInt8(ascii: "2") }.map { resolved($0.value) }
+    let schema = success?["content"]?["application/json"]?["schema"] ?? success?["schema"]
+    return schema.map(resolved)
+  }
+
+  /// `value`, or what its `$ref` into this document names; no other document is ever read.
+  private func resolved(_ value: JSONValue) -> JSONValue {
+    var value = value
+    for _ in 0..<8 {
+      guard let reference = value["$ref"]?.text else { break }
+      guard reference.utf8.first == UInt8(ascii: "#"),
+        let target = try? root.at(String(decoding: reference.utf8.dropFirst(), as: UTF8.self))
+      else { return .null }
+      value = target
+    }
+    // A schema put together of several: their properties are all there.
+    guard case .array(let parts)? = value["allOf"] else { return value }
+    var members: [(key: String, value: JSONValue)] = []
+    var required: [JSONValue] = []
+    for part in parts.prefix(20) {
+      let part = part["$ref"] == nil ? part : resolved(part)
+      if case .object(let own)? = part["properties"] { members += own }
+      if case .array(let own)? = part["required"] { required += own }
+    }
+    return .object([("properties", .object(members)), ("required", .array(required))])
+  }
+}

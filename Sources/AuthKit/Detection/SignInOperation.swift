@@ -1,0 +1,159 @@
+/// An operation of an OpenAPI document that signs in, read as a recipe.
+struct SignInOperation {
+  let operation: OpenAPI.Operation
+  /// The property that takes the name, and the one that takes the password.
+  let userField: String
+  let passwordField: String
+
+  /// nil for an operation that is not one: by its path's last word and by what its body takes.
+  init?(_ operation: OpenAPI.Operation) {
+    let words = operation.path.asciiLowercased.utf8.split(separator: UInt8(ascii: "/"))
+      .map { String(decoding: $0, as: UTF8.self) }
+    guard let last = words.last, !words.contains(where: { $0.utf8.first == UInt8(ascii: "{") })
+    else { return nil }
+    // Django's djoser signs in at /jwt/create/: the word before says of what.
+    let isSignIn =
+      HTTPClient.signInNames.contains(last) || ["auth-with-password", "local"].contains(last)
+      || last == "create" && words.count > 1 && ["jwt", "token"].contains(words[words.count - 2])
+    guard isSignIn else { return nil }
+    let names = operation.fields.map(\.key)
+    guard let password = Self.first(of: Self.passwordNames, in: names),
+      let user = Self.first(of: Self.userNames, in: names)
+    else { return nil }
+    // A second password is a registration's.
+    guard names.count(where: { Self.isPassword($0) }) == 1 else { return nil }
+    self.operation = operation
+    userField = user
+    passwordField = password
+  }
+
+  private static let passwordNames = ["password", "pass", "pwd", "passwd"]
+  private static let userNames = [
+    "username", "email", "identifier", "identity", "login", "user", "user_name", "userName",
+    "userNameOrEmail", "usernameOrEmail", "email_address", "login_id", "name",
+  ]
+
+  private static func first(of wanted: [String], in names: [String]) -> String? {
+    wanted.lazy.compactMap { word in
+      names.first { $0.asciiLowercased.utf8.elementsEqual(word.asciiLowercased.utf8) }
+    }.first
+  }
+
+  private static func isPassword(_ name: String) -> Bool {
+    let lower = Array(name.asciiLowercased.utf8)
+    return lower.indices.contains { lower[$0...].starts(with: "password".utf8) }
+  }
+
+  // MARK: - As a recipe
+
+  /// The keys of a profile without a preset of its own.
+  var settings: [(key: String, value: JSONValue)] {
+    let isForm = operation.encoding == .form
+    var settings: [(key: String, value: JSONValue)] = [
+      ("preset", isForm ? "form" : "json"), ("login.path", .string(operation.path)),
+    ]
+    if operation.method != "POST" { settings.append(("login.method", .string(operation.method))) }
+    if operation.encoding == .multipart { settings.append(("login.encoding", "multipart")) }
+    settings.append(("login.body", .object(body)))
+    if let place = tokenPlace {
+      settings.append(("session.access_token", .array([.string(place)])))
+    }
+    return settings
+  }
+
+  private var body: [(key: String, value: JSONValue)] {
+    var body: [(key: String, value: JSONValue)] = [
+      (userField, "{username}"), (passwordField, "{password}"),
+    ]
+    for field in operation.fields where operation.required.contains(field.key) {
+      guard field.key != userField, field.key != passwordField else { continue }
+      if let value = Self.constant(of: field.value) {
+        body.append((field.key, value))
+      } else {
+        body.append((field.key, .string("{field.\(field.key)}")))
+      }
+    }
+    return body.filter { $0.key.utf8.allSatisfy(Template.isNameByte) }
+  }
+
+  /// The one value that a schema allows, or the one that it proposes.
+  private static func constant(of schema: JSONValue) -> JSONValue? {
+    var values = [schema["const"], schema["default"]].compactMap { $0 }
+    if case .array(let words)? = schema["enum"], words.count == 1 { values += words }
+    return values.first { value in
+      switch value {
+      case .string(let text): !text.utf8.contains(UInt8(ascii: "{"))
+      case .number, .bool: true
+      default: false
+      }
+    }
+  }
+
+  /// Fields that must be given beside the name and the password.
+  var furtherFields: [String] {
+    body.filter { $0.value.text?.utf8.starts(with: "{field.".utf8) ?? false }.map(\.key)
+  }
+
+  /// Where the answer has the token, when its schema says so.
+  var tokenPlace: String? {
+    guard let answer = operation.answer else { return nil }
+    let names = [
+      "access_token", "accessToken", "token", "access", "jwt", "auth_token", "authToken",
+      "id_token", "key",
+    ]
+    func place(_ schema: JSONValue) -> String? {
+      guard case .object(let members)? = schema["properties"] else { return nil }
+      return names.first { name in members.contains { $0.key == name } }.map { "/" + $0 }
+    }
+    if let place = place(answer) { return place }
+    return ["data", "result"].lazy.compactMap { name in
+      answer["properties"]?[name].flatMap(place).map { "/\(name)\($0)" }
+    }.first
+  }
+
+  // MARK: - Presets that speak so
+
+  /// The preset whose requests the document has, the one with the most of them first; the general
+  /// ones before others that have as many.
+  func preset(among operations: [(method: String, path: String)]) -> String? {
+    let general = ["json", "form"]
+    var best: (name: String, hits: Int)?
+    for name in general + Presets.names.filter({ !general.contains($0) }) {
+      guard let recipe = Self.recipe(name), let login = recipe.login, isSame(login) else {
+        continue
+      }
+      let calls = [login, recipe.register, recipe.refresh, recipe.logout, recipe.whoami]
+      let hits = calls.count { call in
+        guard let call, let path = call.path.plainText else { return false }
+        let method = call.method.asciiLowercased
+        return operations.contains { $0.method == method && $0.path == path }
+      }
+      if hits > best?.hits ?? 0 { best = (name, hits) }
+    }
+    return best?.name
+  }
+
+  private static func recipe(_ preset: String) -> Recipe? {
+    try? ProfileReader.read(
+      text: "url = \"https://api.example.com\"\npreset = \"\(preset)\"\n", name: "example",
+      file: nil
+    ).recipe
+  }
+
+  private func isSame(_ login: Call) -> Bool {
+    guard login.method == operation.method, login.authorization == .none,
+      let path = login.path.plainText, path.utf8.elementsEqual(operation.path.utf8),
+      login.encoding == operation.encoding, case .object(let fields)? = login.body
+    else { return false }
+    let own = fields.map(\.name)
+    return own.contains(userField) && own.contains(passwordField)
+      && operation.required.allSatisfy { own.contains($0) }
+  }
+}
+
+extension Template {
+  /// The text of a template without placeholders.
+  var plainText: String? {
+    if pieces.count == 1, case .text(let text) = pieces[0] { text } else { nil }
+  }
+}

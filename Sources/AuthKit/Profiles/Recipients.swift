@@ -1,0 +1,67 @@
+/// Who gets something secret when a profile is used (security rule A3).
+public struct Recipients {
+  /// Each origin with what it gets, that of `url` first; hosts in punycode.
+  public var origins: [(origin: Origin, gets: String)] = []
+  /// What a profile of somebody else's must not bring unseen: each key with what it does.
+  public var risks: [String] = []
+}
+
+extension Profile {
+  /// The origins that receive passwords, tokens or a browser, and what takes trust.
+  ///
+  /// - Throws: `Failure` of kind `usage` for a URL that libcurl does not take.
+  public func recipients() throws(Failure) -> Recipients {
+    var found = Recipients()
+    let network = recipe.network
+    let home = try WebURL(url, from: .person).origin
+    let carries = recipe.session.keepPassword ? "password" : "password, tokens"
+    found.origins.append((home, carries))
+    func add(_ origin: Origin, _ gets: String, _ risk: String) {
+      guard !found.origins.contains(where: { $0.origin == origin && $0.gets == gets }) else {
+        return
+      }
+      found.origins.append((origin, gets))
+      if origin != home { found.risks.append(risk) }
+    }
+    for (table, call) in calls {
+      guard case .text(let text)? = call.path.pieces.first, URLText.isAbsolute(text) else {
+        continue
+      }
+      let origin = try WebURL(text, from: .person).origin
+      add(origin, "what [\(table)] sends", "[\(table)] goes to \(origin)")
+    }
+    for text in network.signInOrigins {
+      let origin = try Origin(text)
+      add(origin, "password, codes, refresh token", "sign_in_origins names \(origin)")
+    }
+    for text in network.allowOrigins {
+      let origin = try Origin(text)
+      add(origin, "access token, cookies", "allow_origins names \(origin)")
+    }
+    for value in values where value.key.utf8.starts(with: "oauth.".utf8) {
+      guard let text = value.value.text, URLText.isAbsolute(text) else { continue }
+      let origin = try WebURL(text, from: .person).origin
+      add(origin, "browser, codes", "\(value.key) is \(origin)")
+    }
+    if let proxy = network.proxy {
+      found.risks.append("proxy = \(DisplayText.oneLine(proxy)): all requests go through it")
+    }
+    if let file = network.caFile {
+      found.risks.append("ca_file = \(DisplayText.oneLine(file)): it says which servers are real")
+    }
+    if let file = network.clientCertificate ?? network.clientKey {
+      found.risks.append("client certificate: \(DisplayText.oneLine(file))")
+    }
+    if network.allowHTTP { found.risks.append("allow_http: passwords and tokens in clear") }
+    return found
+  }
+
+  private var calls: [(table: String, call: Call)] {
+    let all: [(String, Call?)] = [
+      ("login", recipe.login), ("register", recipe.register), ("otp", recipe.secondFactor?.call),
+      ("prefetch", recipe.prefetch?.call), ("refresh", recipe.refresh), ("logout", recipe.logout),
+      ("whoami", recipe.whoami),
+    ]
+    return all.compactMap { table, call in call.map { (table, $0) } }
+  }
+}

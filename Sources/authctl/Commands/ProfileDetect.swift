@@ -1,0 +1,114 @@
+internal import ArgumentParser
+internal import AuthKit
+
+/// `authctl profile detect URL`
+struct ProfileDetect: Command {
+  static let configuration = CommandConfiguration(
+    commandName: "detect", abstract: "Look at an API: how does it want to be spoken to?",
+    usage: "authctl profile detect [<options>] <url>",
+    discussion: """
+      At most a dozen GET requests to that origin alone, without any credential; by https, or to this
+      machine. Ends with 1 when nothing is found.
+
+      Examples:
+        authctl profile detect https://api.shop.example
+        authctl profile detect http://127.0.0.1:8000 --json
+      """)
+
+  @Argument(help: ArgumentHelp("The API's base.", valueName: "url")) var url: String
+  @OptionGroup var output: JSONOutput
+  @OptionGroup(title: "Global options") var globals: Globals
+
+  var wantsJSON: Bool { output.json }
+
+  func run(in app: App) throws(Failure) -> Int32 {
+    let detection = try app.detect(url)
+    let command = try detection.best.map { finding throws(Failure) in
+      try Detected.command(finding, detection.url, app)
+    }
+    if output.json {
+      try app.console.out(Detected.json(detection, command ?? nil))
+      return detection.findings.isEmpty ? 1 : 0
+    }
+    guard !detection.findings.isEmpty else { throw Detected.nothing(detection) }
+    for finding in detection.findings {
+      let found = "\(finding.place): \(finding.what)"
+      try app.console.out("\(finding.certainty.rawValue): \(DisplayText.oneLine(found))")
+      try app.console.out("  \(DisplayText.oneLine(finding.why))")
+    }
+    if let command, let command { try app.console.out("Next: \(command)") }
+    return 0
+  }
+}
+
+extension App {
+  /// Looks at the API at `address`.
+  ///
+  /// - Throws: `usage` for what is not a URL, and what `Detector` throws.
+  func detect(_ address: String) throws(Failure) -> Detection {
+    guard isURL(address) else {
+      throw Failure(
+        .usage, "\(DisplayText.oneLine(address, limit: 60)) is not a URL",
+        hint: "write https://\(DisplayText.oneLine(address, limit: 60))")
+    }
+    let profile = try transient(address)
+    let base = try WebURL(profile.url, from: .person)
+    var detector = try Detector(profile, base: base, http: http(for: profile, base: base.origin))
+    return try detector.run()
+  }
+}
+
+/// What a look at an API came to, told.
+enum Detected {
+  /// `authctl profile add NAME URL …`; nil when it holds what must not be printed (rule A13).
+  static func command(_ finding: Finding, _ url: String, _ app: App) throws(Failure) -> String? {
+    let origin = try WebURL(url, from: .person).origin
+    let name = ProfileStore.name(fromHost: origin.host, taken: try app.profiles.names())
+    return DisplayText.shellCommand(
+      ["authctl", "profile", "add", name, url] + words(of: finding.settings))
+  }
+
+  private static func words(of settings: [(key: String, value: JSONValue)]) -> [String] {
+    settings.flatMap { key, value -> [String] in
+      switch (key, value) {
+      case ("preset", .string(let text)): return ["--preset", text]
+      case ("login.body", _): return ["--body", value.serialized()]
+      case ("session.access_token", .array(let places)):
+        return places.compactMap(\.text).flatMap { ["--token-at", $0] }
+      case ("request.headers", .object(let headers)):
+        return headers.flatMap { ["--send", "\($0.key): \($0.value.text ?? "")"] }
+      default: return ["--set", "\(key)=\(value.text ?? value.serialized())"]
+      }
+    }
+  }
+
+  /// Nothing that is known answered there.
+  static func nothing(_ detection: Detection) -> Failure {
+    let tried = detection.tried.map { DisplayText.oneLine($0, limit: 60) }.joined(separator: ", ")
+    return Failure(
+      .failed, "nothing known answers at \(detection.url) (\(tried))",
+      hint: "describe it: authctl profile add NAME URL --set login.path=/login "
+        + #"--body '{"username":"{username}","password":"{password}"}' --token-at /token"#)
+  }
+
+  static func json(_ detection: Detection, _ command: String?) -> String {
+    JSONValue.object([
+      ("url", .string(detection.url)),
+      (
+        "findings",
+        .array(
+          detection.findings.map { finding in
+            .object([
+              ("certainty", .string(finding.certainty.rawValue)),
+              ("place", .string(finding.place)), ("what", .string(finding.what)),
+              ("why", .string(finding.why)),
+              ("preset", finding.preset.map { .string($0) } ?? nil),
+              ("settings", .object(finding.settings)),
+            ])
+          })
+      ),
+      ("tried", .array(detection.tried.map { .string($0) })),
+      ("command", command.map { .string($0) } ?? nil),
+    ]).serialized()
+  }
+}
