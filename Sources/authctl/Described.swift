@@ -42,10 +42,10 @@ struct Described {
   ///
   /// - Throws: `usage` when they are of different origins.
   func base(_ given: String?) throws(Failure) -> String? {
-    guard let given else { return curlURL }
-    let url = try WebURL(given, from: .person)
-    if let curlURL, try WebURL(curlURL, from: .person).origin != url.origin {
-      throw Failure(.usage, "the line of curl is for \(curlURL), not for \(url.origin)")
+    guard let given, let curlURL else { return given ?? curlURL }
+    let origin = try WebURL(given, from: .person).origin
+    guard try WebURL(curlURL, from: .person).origin == origin else {
+      throw Failure(.usage, "the line of curl is for \(curlURL), not for \(origin)")
     }
     return given
   }
@@ -104,10 +104,10 @@ struct Described {
         ? finding.settings : settings + (try Self.ask(terminal))
     } else {
       let words = ["authctl", "login", base] + (finding.preset.map { ["--preset", $0] } ?? [])
+      let isPresetAlone = finding.settings.allSatisfy { $0.key == "preset" }
       throw Failure(
         .inputNeeded, "nobody may be asked here whether to sign in so",
-        hint: finding.settings.count == 1
-          ? DisplayText.shellCommand(words) : "--yes takes what was found")
+        hint: isPresetAlone ? DisplayText.shellCommand(words) : "--yes takes what was found")
     }
   }
 

@@ -8,7 +8,8 @@ enum Words {
     guard let left = session.secondsLeft(now: App.now()) else {
       return renews ? "Valid for a time not told, renews itself." : "Valid for a time not told."
     }
-    let time = Moment.spoken(max(left, 0).rounded())
+    // A token of 15 minutes has not quite that when it arrives.
+    let time = Moment.spoken(left < 120 ? max(left, 0).rounded() : (left / 60).rounded() * 60)
     return renews ? "Valid \(time), renews itself." : "Valid \(time); cannot renew itself."
   }
 

@@ -4,7 +4,8 @@ import Testing
 
 private func recipe(_ preset: String) throws -> Recipe {
   try ProfileReader.read(
-    text: "url = \"https://h.example\"\npreset = \"\(preset)\"\n", name: "p", file: nil
+    text: "url = \"https://h.example\"\npreset = \"\(preset)\"\nvars.app_id = \"shop\"\n",
+    name: "p", file: nil
   ).recipe
 }
 

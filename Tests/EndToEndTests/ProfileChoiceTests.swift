@@ -165,21 +165,21 @@ import Testing
     try await Sandbox.with(.none) { box in
       let url = "url = \"https://h.example\"\n"
       let files: [(text: String, said: String)] = [
-        (url + "\nacount = \"x\"\n", ":3: unknown key acount\nhint: did you mean account?\n"),
+        (url + "\nacount = \"x\"\n", ":3:1: unknown key acount\nhint: did you mean account?\n"),
         (
           url + "[login]\nmehtod = \"PUT\"\n",
-          ":3: unknown key login.mehtod\nhint: did you mean method?\n"
+          ":3:1: unknown key login.mehtod\nhint: did you mean method?\n"
         ),
         (
-          url + "[sesion]\nrefused = [1]\n", ":2: unknown key sesion\nhint: did you mean session?\n"
+          url + "[sesion]\nrefused = [1]\n", ":2:1: unknown key sesion\nhint: did you mean session?\n"
         ),
         (
-          url + "[session]\nrefused = \"x\"\n", ":3: session.refused: must be a list of numbers\n"
+          url + "[session]\nrefused = \"x\"\n", ":3:1: session.refused: must be a list of numbers\n"
         ),
-        (url + "account = 7\n", ":2: account: must be text\n"),
-        (url + "preset = \"jsn\"\n", ":2: preset: unknown preset jsn\nhint: did you mean json?\n"),
-        (url + "[request]\ncookies = \"yes\"\n", ":3: request.cookies: must be true or false\n"),
-        ("url = \"https://h\n", ":1: not TOML: "),
+        (url + "account = 7\n", ":2:1: account: must be text\n"),
+        (url + "preset = \"jsn\"\n", ":2:1: preset: unknown preset jsn\nhint: did you mean json?\n"),
+        (url + "[request]\ncookies = \"yes\"\n", ":3:1: request.cookies: must be true or false\n"),
+        ("url = \"https://h\n", ":1:17: not TOML: "),
         ("preset = \"json\"\n", ": has no url\nhint: "),
       ]
       let path = box.configHome + "/authctl/profiles/p.toml"

@@ -139,7 +139,7 @@ import Testing
       #expect(
         remove.stderr == """
           authctl: shop has a session
-          hint: authctl logout -p shop --all, or --force
+          hint: authctl profile remove shop --logout
 
           """)
       #expect(try await box.run("profile", "remove", "shop", "--force").status == 0)
@@ -239,11 +239,7 @@ import Testing
 
       let presets = try await box.run("profile", "presets")
       let names = presets.stdout.split(separator: "\n").map { String($0.prefix { $0 != " " }) }
-      #expect(
-        names == [
-          "api-key", "basic-token", "express-jwt", "form", "http-basic", "json", "rails-jwt",
-          "rails-selfie", "rails-turbo", "vapor-basic",
-        ])
+      #expect(names == names.sorted() && names.count > 40)
       let values = try JSON(parsing: try await box.run("profile", "presets", "--json").stdout)
       #expect(values.elements.compactMap { $0["name"]?.string } == names)
       for name in names {
@@ -251,7 +247,9 @@ import Testing
         #expect(preset.status == 0 && preset.stdout.hasPrefix("# "))
         // A preset is TOML in the form of a profile: with a url in front, it is one.
         try box.write(
-          "config/authctl/profiles/b.toml", "url = \"https://b.example\"\n" + preset.stdout)
+          "config/authctl/profiles/b.toml",
+          "url = \"https://b.example\"\n"
+            + (name == "parse" ? "vars.app_id = \"shop\"\n" : "") + preset.stdout)
         #expect(try await box.run("profile", "show", "b").status == 0)
       }
     }

@@ -25,7 +25,14 @@ public struct Detector {
     self.profile = profile
     self.base = base
     self.http = http
-    detection = Detection(url: base.text)
+    detection = Detection(url: Self.base(base.origin, base.path))
+  }
+
+  /// A base URL as people write it: without a closing slash.
+  private static func base(_ origin: Origin, _ path: String) -> String {
+    var text = origin.description + path
+    while text.utf8.last == UInt8(ascii: "/") { text.removeLast() }
+    return text
   }
 
   /// Asks until something is certain or nothing is left to ask.
@@ -57,7 +64,8 @@ public struct Detector {
 
   /// Where API descriptions stand: by custom, and by the frameworks that make them.
   private static let documents = [
-    "/openapi.json", "/swagger.json", "/v3/api-docs", "/api/schema/?format=json",
+    "/openapi.json", "/swagger.json", "/v3/api-docs", "/swagger/v1/swagger.json",
+    "/api/schema/?format=json",
   ]
 
   /// OpenID Connect Discovery 1.0, section 4; RFC 8414, section 3.
@@ -76,8 +84,7 @@ public struct Detector {
     let isFirst = detection.tried.isEmpty
     // Well-known places and products' marks lie at the root of the origin; documents below the base.
     let isDocument = Self.documents.contains(path) || path == "/"
-    var start = base.origin.description + (isDocument ? base.path : "")
-    while start.utf8.last == UInt8(ascii: "/") { start.removeLast() }
+    let start = Self.base(base.origin, isDocument ? base.path : "")
     do throws(Failure) {
       let url = try WebURL(start + path, from: .person)
       let (head, body) = try http.look(at: url, seconds: Self.seconds, most: Self.mostBytes)
@@ -121,9 +128,9 @@ public struct Detector {
   // MARK: - Documents
 
   private mutating func readDocument(_ path: String) {
-    guard let json = answers[path]?.json, let document = OpenAPI(json, origin: base.origin) else {
-      return
-    }
+    guard let answer = answers[path], let json = answer.json,
+      let document = OpenAPI(json, url: answer.url)
+    else { return }
     let shown = String(decoding: path.utf8.prefix { $0 != UInt8(ascii: "?") }, as: UTF8.self)
     for url in document.foreign {
       detection.findings.append(
@@ -131,43 +138,34 @@ public struct Detector {
           .possible, at: shown, "names another origin, which is not used",
           why: DisplayText.oneLine(Redactor.withoutQuery(url), limit: 80)))
     }
-    let operations = document.operations
-    let signIns = document.bodies(of: "POST").compactMap(SignInOperation.init)
-    for signIn in signIns.prefix(5) {
-      detection.findings.append(finding(signIn, shown, operations))
+    var found = document.bodies(of: "POST").compactMap(SignInOperation.init).prefix(5).map {
+      finding($0, shown, document)
     }
-    guard signIns.isEmpty else { return }
-    let schemes = document.schemes.compactMap(\.told).joined(separator: ", ")
-    guard !schemes.isEmpty else { return }
-    var finding = Finding(
-      .possible, at: shown, "shows no sign-in; requests carry \(schemes)",
-      why: "its security schemes")
-    if let header = document.keyHeader, header.asciiLowercased != "authorization" {
-      finding.settings = [
-        ("preset", "api-key"),
-        ("request.headers", .object([(key: header, value: .string("{access_token}"))])),
-      ]
+    if found.isEmpty, let path = document.passwordGrant {
+      found = [passwordGrant(path, shown, document)]
     }
-    detection.findings.append(finding)
+    if found.isEmpty, let schemes = schemes(shown, document) { found = [schemes] }
+    let url = Self.base(base.origin, document.basePath)
+    for var finding in found {
+      // The document says where its paths begin, whatever base was asked.
+      if !finding.settings.isEmpty, !url.utf8.elementsEqual(detection.url.utf8) {
+        finding.settings.insert(("url", .string(url)), at: 0)
+      }
+      detection.findings.append(finding)
+    }
   }
 
   private func finding(
-    _ signIn: SignInOperation, _ document: String, _ operations: [(method: String, path: String)]
+    _ signIn: SignInOperation, _ place: String, _ document: OpenAPI
   ) -> Finding {
     let operation = signIn.operation
-    let form =
-      switch operation.encoding {
-      case .form: "a form"
-      case .multipart: "multipart"
-      case .json, .none: "JSON"
-      }
-    let preset = signIn.preset(among: operations)
+    let preset = signIn.preset(among: document.operations)
     let isGeneral = preset == "json" || preset == "form"
     let like = preset.map { isGeneral ? "" : ", like \($0)" } ?? ""
     let answer = signIn.tokenPlace.map { "; the token is at \($0)" } ?? ""
     var finding = Finding(
-      preset != nil || signIn.tokenPlace != nil ? .certain : .likely, at: document,
-      "signs in with \(form) at \(operation.path)\(like)",
+      preset != nil || signIn.tokenPlace != nil ? .certain : .likely, at: place,
+      "signs in with \(operation.spokenEncoding) at \(document.basePath)\(operation.path)\(like)",
       why: "\(operation.method) \(operation.path) takes "
         + "\(DisplayText.oneLine(signIn.userField)) and "
         + "\(DisplayText.oneLine(signIn.passwordField))\(answer)")
@@ -178,6 +176,39 @@ public struct Detector {
       finding.settings = [("preset", .string(preset))]
     } else {
       finding.settings = signIn.settings
+    }
+    return finding
+  }
+
+  /// RFC 6749, section 4.3.2, where the document names the token endpoint and no operation.
+  private func passwordGrant(_ path: String, _ place: String, _ document: OpenAPI) -> Finding {
+    var finding = Finding(
+      .likely, at: place, "signs in with a form at \(document.basePath)\(path)",
+      why: "tokenUrl of its password flow (RFC 6749, section 4.3)")
+    finding.settings = [
+      ("preset", "form"), ("login.path", .string(path)),
+      (
+        "login.body",
+        .object([
+          (key: "grant_type", value: "password"), (key: "username", value: "{username}"),
+          (key: "password", value: "{password}"),
+        ])
+      ),
+    ]
+    return finding
+  }
+
+  private func schemes(_ place: String, _ document: OpenAPI) -> Finding? {
+    let schemes = document.schemes.compactMap(\.told).joined(separator: ", ")
+    guard !schemes.isEmpty else { return nil }
+    var finding = Finding(
+      .possible, at: place, "shows no sign-in; requests carry \(schemes)",
+      why: "its security schemes")
+    if let header = document.keyHeader, header.asciiLowercased != "authorization" {
+      finding.settings = [
+        ("preset", "api-key"),
+        ("request.headers", .object([(key: header, value: .string("{access_token}"))])),
+      ]
     }
     return finding
   }

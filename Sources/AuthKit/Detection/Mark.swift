@@ -12,20 +12,19 @@ struct Mark {
   /// Of all presets that have one.
   static func all() -> [Mark] {
     Presets.names.compactMap { name in
+      var values = ProfileValues()
       guard let text = Presets.text(name),
         let document = try? TOMLDocument(text, label: "preset \(name)"),
-        let mark = try? read(document, name)
+        (try? values.add(document, source: .preset(name))) != nil
       else { return nil }
-      return mark
+      return (try? read(values, name)) ?? nil
     }
   }
 
-  /// The mark of the preset `document`; nil when it has none.
+  /// What `values` say of it; nil when there is no such table.
   ///
   /// - Throws: `Failure` of kind `usage` for a table that says too little.
-  static func read(_ document: TOMLDocument, _ preset: String) throws(Failure) -> Mark? {
-    var values = ProfileValues()
-    try values.add(document, source: .preset(preset))
+  static func read(_ values: ProfileValues, _ preset: String) throws(Failure) -> Mark? {
     guard values.firstKey(of: "detect") != nil else { return nil }
     let mark = Mark(
       preset: preset, path: try values.text("detect.path") ?? "/",

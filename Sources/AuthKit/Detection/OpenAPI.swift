@@ -8,7 +8,7 @@ struct OpenAPI {
   /// An operation that takes a body.
   struct Operation {
     var method: String
-    /// Below the origin, the document's base path in front of it.
+    /// Below `basePath`.
     var path: String
     var encoding: Call.Encoding
     /// Names of the body's properties with their schemas.
@@ -17,39 +17,57 @@ struct OpenAPI {
     var required: [String]
     /// The schema of the answer, references resolved.
     var answer: JSONValue?
+
+    /// The encoding, for people.
+    var spokenEncoding: String {
+      switch encoding {
+      case .form: "a form"
+      case .multipart: "multipart"
+      case .json, .none: "JSON"
+      }
+    }
   }
 
   private let root: JSONValue
   /// The document's name for the API.
   var title: String? { root["info"]?["title"]?.text }
-  /// Where the paths begin, without a closing slash.
-  private let basePath: String
-  /// An origin of its servers or its token endpoint that is not the one that was asked.
+  /// Where the paths begin, without a closing slash; empty for the root of the origin.
+  let basePath: String
+  /// What it says of origins that are not the one that was asked.
   private(set) var foreign: [String] = []
+  /// Where the password grant of RFC 6749, section 4.3 is, below `basePath`.
+  private(set) var passwordGrant: String?
 
-  /// nil where `json` is no such document.
-  init?(_ json: JSONValue, origin: Origin) {
+  /// nil where `json`, got from `url`, is no such document.
+  init?(_ json: JSONValue, url: WebURL) {
     guard json["openapi"]?.text != nil || json["swagger"]?.text != nil,
       case .object? = json["paths"]
     else { return nil }
     root = json
-    var base = json["basePath"]?.text ?? ""
-    if case .array(let servers)? = json["servers"], let url = servers.first?["url"]?.text {
-      if URLText.isAbsolute(url) {
-        let server = try? WebURL(url, from: .server)
-        if server?.origin == origin { base = server?.path ?? "" } else { foreign.append(url) }
-      } else {
-        base = url
-      }
+    // Swagger 2 has host and basePath, OpenAPI 3 a URL that is relative to the document.
+    var server = json["basePath"]?.text ?? "/"
+    if let host = json["host"]?.text { server = "\(url.origin.scheme)://\(host)\(server)" }
+    if case .array(let servers)? = json["servers"], let text = servers.first?["url"]?.text {
+      server = text
     }
-    while base.utf8.last == UInt8(ascii: "/") { base.removeLast() }
-    basePath = base.utf8.first == UInt8(ascii: "/") ? base : ""
-    for scheme in schemes {
-      for flow in scheme.flows {
-        guard let url = flow["tokenUrl"]?.text, URLText.isAbsolute(url),
-          (try? WebURL(url, from: .server))?.origin != origin
-        else { continue }
-        foreign.append(url)
+    var base = ""
+    if let resolved = try? url.resolving(server, from: .server), resolved.origin == url.origin {
+      base = resolved.path
+      while base.utf8.last == UInt8(ascii: "/") { base.removeLast() }
+    } else {
+      foreign.append(server)
+    }
+    basePath = base
+    let home = try? url.resolving(base + "/", from: .server)
+    for flow in schemes.flatMap(\.flows) {
+      guard let text = flow.value["tokenUrl"]?.text else { continue }
+      guard let target = try? home?.resolving(text, from: .server), target.origin == url.origin
+      else {
+        foreign.append(text)
+        continue
+      }
+      if flow.isPassword, target.path.utf8.starts(with: (base + "/").utf8) {
+        passwordGrant = String(decoding: target.path.utf8.dropFirst(base.utf8.count), as: UTF8.self)
       }
     }
   }
@@ -62,10 +80,12 @@ struct OpenAPI {
     var value: JSONValue
 
     /// The flows of an oauth2 scheme; in Swagger 2 it is its own.
-    var flows: [JSONValue] {
+    var flows: [(isPassword: Bool, value: JSONValue)] {
       guard value["type"]?.text == "oauth2" else { return [] }
-      guard case .object(let flows)? = value["flows"] else { return [value] }
-      return flows.map(\.value)
+      guard case .object(let flows)? = value["flows"] else {
+        return [(value["flow"]?.text == "password", value)]
+      }
+      return flows.map { ($0.key == "password", $0.value) }
     }
 
     /// `Basic`, `Bearer`, `a key in the header X-Api-Key`; nil for what is neither.
@@ -117,11 +137,10 @@ struct OpenAPI {
   private var paths: [(path: String, item: JSONValue)] {
     guard case .object(let members)? = root["paths"] else { return [] }
     return members.prefix(5000).compactMap { member in
-      let path = basePath + member.key
       let isFit =
         member.key.utf8.first == UInt8(ascii: "/")
-        && URLText.problemOfPath(Array(path.utf8)[...]) == nil
-      return isFit ? (path, resolved(member.value)) : nil
+        && URLText.problemOfPathStart(member.key, isWhole: true) == nil
+      return isFit ? (member.key, resolved(member.value)) : nil
     }
   }
 
@@ -170,23 +189,31 @@ struct OpenAPI {
 
   /// `value`, or what its `$ref` into this document names; no other document is ever read.
   private func resolved(_ value: JSONValue) -> JSONValue {
+    let value = target(of: value)
+    guard value["allOf"] != nil else { return value }
+    // A schema put together of several: their properties are all there.
+    var members: [(key: String, value: JSONValue)] = []
+    var required: [JSONValue] = []
+    var waiting = [value]
+    // A bound, as schemas may name each other in a circle.
+    for _ in 0..<200 {
+      guard let part = waiting.popLast().map(target) else { break }
+      if case .object(let own)? = part["properties"] { members += own }
+      if case .array(let own)? = part["required"] { required += own }
+      if case .array(let further)? = part["allOf"] { waiting += further.prefix(50).reversed() }
+    }
+    return .object([("properties", .object(members)), ("required", .array(required))])
+  }
+
+  private func target(of value: JSONValue) -> JSONValue {
     var value = value
     for _ in 0..<8 {
-      guard let reference = value["$ref"]?.text else { break }
+      guard let reference = value["$ref"]?.text else { return value }
       guard reference.utf8.first == UInt8(ascii: "#"),
         let target = try? root.at(String(decoding: reference.utf8.dropFirst(), as: UTF8.self))
       else { return .null }
       value = target
     }
-    // A schema put together of several: their properties are all there.
-    guard case .array(let parts)? = value["allOf"] else { return value }
-    var members: [(key: String, value: JSONValue)] = []
-    var required: [JSONValue] = []
-    for part in parts.prefix(20) {
-      let part = part["$ref"] == nil ? part : resolved(part)
-      if case .object(let own)? = part["properties"] { members += own }
-      if case .array(let own)? = part["required"] { required += own }
-    }
-    return .object([("properties", .object(members)), ("required", .array(required))])
+    return .null
   }
 }

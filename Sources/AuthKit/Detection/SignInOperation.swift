@@ -9,8 +9,10 @@ struct SignInOperation {
   init?(_ operation: OpenAPI.Operation) {
     let words = operation.path.asciiLowercased.utf8.split(separator: UInt8(ascii: "/"))
       .map { String(decoding: $0, as: UTF8.self) }
-    guard let last = words.last, !words.contains(where: { $0.utf8.first == UInt8(ascii: "{") })
-    else { return nil }
+    // A path with a parameter in it needs a value that nobody has told.
+    guard let last = words.last, !operation.path.utf8.contains(UInt8(ascii: "{")) else {
+      return nil
+    }
     // Django's djoser signs in at /jwt/create/: the word before says of what.
     let isSignIn =
       HTTPClient.signInNames.contains(last) || ["auth-with-password", "local"].contains(last)
@@ -40,8 +42,8 @@ struct SignInOperation {
   }
 
   private static func isPassword(_ name: String) -> Bool {
-    let lower = Array(name.asciiLowercased.utf8)
-    return lower.indices.contains { lower[$0...].starts(with: "password".utf8) }
+    let lower = name.asciiLowercased
+    return passwordNames.contains(lower) || RecipeReader.contains(lower, "password")
   }
 
   // MARK: - As a recipe
@@ -67,7 +69,7 @@ struct SignInOperation {
     ]
     for field in operation.fields where operation.required.contains(field.key) {
       guard field.key != userField, field.key != passwordField else { continue }
-      if let value = Self.constant(of: field.value) {
+      if !RecipeReader.isSecretName(field.key), let value = Self.constant(of: field.value) {
         body.append((field.key, value))
       } else {
         body.append((field.key, .string("{field.\(field.key)}")))

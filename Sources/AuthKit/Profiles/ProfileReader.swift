@@ -49,10 +49,6 @@ public enum ProfileReader {
   ) throws(Failure) -> Profile {
     var own = ProfileValues()
     try own.add(document, source: .file, ignoring: ignoring)
-    if own.firstKey(of: "detect") != nil {
-      throw own.failure(
-        table: "detect", "is for presets", hint: "authctl profile detect URL asks the API")
-    }
     let preset = try own.text("preset")
     var values = ProfileValues()
     try values.add(

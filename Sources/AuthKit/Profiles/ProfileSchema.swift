@@ -90,7 +90,7 @@ enum ProfileSchema {
       Key(name: "network.idle_timeout", kind: .number),
     ] + markKeys
 
-  /// In presets only: by what a product shows itself (`authctl profile detect`).
+  /// By what a product shows itself (`authctl profile detect`); of use in presets alone.
   private static let markKeys = [
     Key(name: "detect.path", kind: .text), Key(name: "detect.status", kind: .numbers),
     Key(name: "detect.when", kind: .texts), Key(name: "detect.text", kind: .texts),

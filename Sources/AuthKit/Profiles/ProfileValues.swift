@@ -44,6 +44,9 @@ struct ProfileValues {
 
   func has(_ key: String) -> Bool { items[key] != nil }
 
+  /// Whether the profile's own file has it.
+  func isInFile(_ key: String) -> Bool { items[key]?.source == .file }
+
   /// The first key of a table that is there.
   func firstKey(of table: String) -> String? {
     ProfileSchema.keys.map(\.name).first {

@@ -24,6 +24,7 @@ struct RecipeReader {
     recipe.session = try session()
     keptNames = recipe.session.keep.map(\.name)
     keepsPassword = recipe.session.keepPassword
+    try checkExclusions()
     recipe.prefetch = try prefetch()
     recipe.login = try call("login")
     recipe.register = try call("register")
@@ -36,6 +37,7 @@ struct RecipeReader {
     recipe.request.cookies = try values.flag("request.cookies") ?? false
     recipe.network = try network()
     recipe.usesOAuth = try checkOAuth()
+    _ = try Mark.read(values, "")
     return recipe
   }
 

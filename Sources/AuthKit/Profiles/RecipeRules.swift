@@ -140,6 +140,31 @@ extension RecipeReader {
     }
   }
 
+  /// Keys of which only one can mean something.
+  func checkExclusions() throws(Failure) {
+    for table in ProfileSchema.callTables
+    where values.isInFile("\(table).encoding") && values.isInFile("\(table).body") {
+      guard try values.text("\(table).encoding") == Call.Encoding.none.rawValue else { continue }
+      throw values.failure(
+        "\(table).body", nil, "and encoding = \"none\" exclude each other", hint: "take one out")
+    }
+    if values.firstKey(of: "oauth") != nil {
+      for table in ["login", "refresh"] where values.isInFile("\(table).path") {
+        throw values.failure(
+          table: "oauth", "and [\(table)] exclude each other", hint: "take one out")
+      }
+    }
+    guard keepsPassword else { return }
+    let key = "session.keep_password"
+    if values.has("refresh.path") {
+      throw values.failure(key, nil, "and [refresh] exclude each other", hint: "take one out")
+    }
+    if values.isInFile("session.access_token"), try values.texts("session.access_token") != [] {
+      throw values.failure(
+        key, nil, "and session.access_token exclude each other", hint: "take one out")
+    }
+  }
+
   /// Constants are no place for secrets either.
   func checkConstants() throws(Failure) {
     for name in values.constants {
@@ -158,7 +183,7 @@ extension RecipeReader {
   ) throws(Failure) {
     guard template.names.isEmpty, !template.pieces.isEmpty else { return }
     let lower = name.asciiLowercased
-    guard Self.secretWords.contains(where: { Self.contains(lower, $0) }) else { return }
+    guard Self.isSecretName(name) else { return }
     guard
       !publicNames.contains(where: { $0.asciiLowercased.utf8.elementsEqual(lower.utf8) })
     else {
@@ -172,7 +197,13 @@ extension RecipeReader {
 
   private static let secretWords = ["authorization", "cookie", "token", "key", "secret"]
 
-  private static func contains(_ text: String, _ word: String) -> Bool {
+  /// Whether what is called so is a secret as a rule.
+  static func isSecretName(_ name: String) -> Bool {
+    let lower = name.asciiLowercased
+    return secretWords.contains { contains(lower, $0) }
+  }
+
+  static func contains(_ text: String, _ word: String) -> Bool {
     let text = Array(text.utf8)
     let word = Array(word.utf8)
     return text.indices.contains { text[$0...].starts(with: word) }

@@ -267,12 +267,14 @@ public final class SessionKeeper {
       if session.isDue(now: clock()) { _ = try renewInMemory(&session) }
       guard api.canFill(call, with: session) else { return (nil, nil) }
       var answer = try end(session, by: call)
-      if answer.head.status == 401, try renewInMemory(&session) {
+      // 401 says that the token was dead: so is the session, unless it can be renewed.
+      if answer.head.status == 401 {
+        guard try renewInMemory(&session) else { return (true, nil) }
         answer = try end(session, by: call)
       }
-      // A redirect after a sign-out is the usual end of it; 401 says that the token was dead.
+      // A redirect after a sign-out is the usual end of it.
       let status = answer.head.status
-      if (200...399).contains(status) || status == 401 { return (true, nil) }
+      if (200...399).contains(status) { return (true, nil) }
       var failure = Failure(
         status >= 500 ? .serverError : .clientError,
         "\(profile.name): HTTP \(status) \(DisplayText.oneLine(answer.head.reason, limit: 60)): "
@@ -294,7 +296,7 @@ public final class SessionKeeper {
 
   /// A fresh access token for a session that is about to go; whether the server gave one.
   private func renewInMemory(_ session: inout Session) throws(Failure) -> Bool {
-    guard let call = profile.recipe.refresh, api.canRefresh(session),
+    guard let call = profile.recipe.refresh, session.refreshable, api.canRefresh(session),
       case .fresh(let fresh) = try askForRenewal(session, call)
     else { return false }
     session = fresh

@@ -221,8 +221,9 @@ struct Answer {
 
   /// The server's words: text, a list of texts, or a table of texts by field.
   var words: [String] {
+    // The first place with words that can be shown: HTML cannot.
     let place = recipe.message.lazy.compactMap { (try? value(at: $0)) ?? nil }.first {
-      !Self.pieces($0).isEmpty
+      !DisplayText.server(Self.pieces($0)).isEmpty
     }
     if let place { return Self.pieces(place) }
     if let json {

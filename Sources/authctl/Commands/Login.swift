@@ -10,7 +10,6 @@ struct Login: Command {
 
       Examples:
         authctl login https://shop.example/api/login -u ada@shop.example
-        pass show shop | authctl login -p shop --password-stdin
         authctl login -p shop --if-needed --password-command 'pass show shop'
         authctl login --from-curl copied.txt
       """)
@@ -32,7 +31,7 @@ struct Login: Command {
     help: ArgumentHelp("With --if-needed: how long it must serve.", valueName: "duration"))
   var minTTL: Duration?
 
-  @Flag(help: "Sign in as a look at the API suggests, without asking.")
+  @Flag(help: "Sign in as a look at the API suggests.")
   var yes = false
 
   @Flag(name: .customLong("revoke-old"), help: "End the session that this one replaces.")

@@ -10,9 +10,7 @@ struct ProfileAdd: Command {
         authctl profile add school http://127.0.0.1:8101 --preset express-jwt
         authctl profile add shop https://api.shop.example --set login.path=/api/login \\
           --body '{"user":"{username}","pass":"{password}"}' --token-at /data/jwt
-        authctl profile add files https://files.example --send 'X-API-Key: {access_token}'
         authctl profile add shop-test https://test.shop.example --like shop
-        authctl profile add shop --from-curl copied.txt
       """)
 
   @Argument(help: ArgumentHelp("Its name.", valueName: "name")) var name: String
@@ -59,6 +57,7 @@ struct ProfileAdd: Command {
       throw Failure(
         .usage, "missing expected argument <url>", hint: "authctl profile add \(name) https://...")
     }
+    _ = try WebURL(base, from: .person)
     return try app.profiles.draft(name, settings: [("url", .string(base))] + described.settings)
   }
 }

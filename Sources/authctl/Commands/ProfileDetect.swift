@@ -64,13 +64,15 @@ enum Detected {
   static func command(_ finding: Finding, _ url: String, _ app: App) throws(Failure) -> String? {
     let origin = try WebURL(url, from: .person).origin
     let name = ProfileStore.name(fromHost: origin.host, taken: try app.profiles.names())
+    let base = finding.settings.first { $0.key == "url" }?.value.text ?? url
     return DisplayText.shellCommand(
-      ["authctl", "profile", "add", name, url] + words(of: finding.settings))
+      ["authctl", "profile", "add", name, base] + words(of: finding.settings))
   }
 
   private static func words(of settings: [(key: String, value: JSONValue)]) -> [String] {
     settings.flatMap { key, value -> [String] in
       switch (key, value) {
+      case ("url", _): return []
       case ("preset", .string(let text)): return ["--preset", text]
       case ("login.body", _): return ["--body", value.serialized()]
       case ("session.access_token", .array(let places)):

@@ -31,7 +31,15 @@ struct Whoami: Command {
     if !offline, let call = choice.profile.recipe.whoami {
       let answer = try keeper.whoami(session)
       account = answer.name ?? account
-      user = answer.user.withoutSecrets
+      // Some answer with the token itself, under any name.
+      let secrets =
+        session.values.all.filter { !$0.name.isSession }.map(\.value.text)
+        + session.cookies.cookies.map(\.value)
+      user = answer.user.withoutSecrets(secrets)
+      if answer.name == nil, !account.isEmpty {
+        app.console.notice(
+          "The server does not tell the account by name: this is the one that signed in.")
+      }
       source = "server"
       app.console.verbose(
         "* \(keeper.api.base.origin), answered by \(call.method) \(call.shownPath)")
@@ -59,16 +67,23 @@ struct Whoami: Command {
 }
 
 extension JSONValue {
-  /// Without members whose names say that they are secret: some APIs answer with the whole row of
-  /// their user table, password hash included.
-  fileprivate var withoutSecrets: JSONValue {
+  /// Without members that are secret, by their names or because they hold one of `secrets`: some
+  /// APIs answer with the whole row of their user table, password hash included.
+  fileprivate func withoutSecrets(_ secrets: [String]) -> JSONValue {
     switch self {
     case .object(let members):
       .object(
-        members.filter { !Self.isSecretName($0.key) }.map { ($0.key, $0.value.withoutSecrets) })
-    case .array(let items): .array(items.map(\.withoutSecrets))
+        members.filter { !Self.isSecretName($0.key) && !$0.value.isOne(of: secrets) }
+          .map { ($0.key, $0.value.withoutSecrets(secrets)) })
+    case .array(let items):
+      .array(items.filter { !$0.isOne(of: secrets) }.map { $0.withoutSecrets(secrets) })
     default: self
     }
+  }
+
+  private func isOne(of secrets: [String]) -> Bool {
+    guard let text else { return false }
+    return secrets.contains { $0.utf8.elementsEqual(text.utf8) }
   }
 
   private static func isSecretName(_ name: String) -> Bool {
