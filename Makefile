@@ -75,9 +75,12 @@ install:
 	@test -x .build/authctl || { echo "Nothing is built yet: run make first" >&2; exit 1; }
 	install -d "$(DESTDIR)$(PREFIX)/bin"
 	install -m 755 .build/authctl "$(DESTDIR)$(PREFIX)/bin/authctl"
+	install -d "$(DESTDIR)$(PREFIX)/share/man/man5"
+	install -m 644 man/authctl-profile.5 "$(DESTDIR)$(PREFIX)/share/man/man5/"
 
 uninstall:
 	rm -f "$(DESTDIR)$(PREFIX)/bin/authctl"
+	rm -f "$(DESTDIR)$(PREFIX)/share/man/man5/authctl-profile.5"
 
 clean:
 	rm -rf .build

@@ -41,12 +41,18 @@ struct Described {
   /// The API's base: what was given, or what the line of curl says.
   ///
   /// - Throws: `usage` when they are of different origins.
-  func base(_ given: String?) throws(Failure) -> String? {
+  mutating func base(_ given: String?) throws(Failure) -> String? {
     guard let given, let curlURL else { return given ?? curlURL }
-    let origin = try WebURL(given, from: .person).origin
-    guard try WebURL(curlURL, from: .person).origin == origin else {
-      throw Failure(.usage, "the line of curl is for \(curlURL), not for \(origin)")
+    let url = try WebURL(given, from: .person)
+    guard try WebURL(curlURL, from: .person).origin == url.origin else {
+      throw Failure(.usage, "the line of curl is for \(curlURL), not for \(url.origin)")
     }
+    // The line has the whole path; below a base that is part of it, the rest is wanted.
+    guard let index = settings.firstIndex(where: { $0.key == "login.path" }),
+      let path = settings[index].value.text, path.utf8.starts(with: (url.path + "/").utf8)
+    else { return curlURL }
+    settings[index].value = .string(
+      String(decoding: path.utf8.dropFirst(url.path.utf8.count), as: UTF8.self))
     return given
   }
 
@@ -57,14 +63,16 @@ struct Described {
     }
     let method = told("login.method") ?? "POST"
     app.console.notice("Signs in by \(method) \(recipe.url)\(told("login.path") ?? "/")")
-    for key in ["login.authorization", "login.encoding", "login.query", "login.headers"] {
-      if let text = told(key) { app.console.notice("  \(key) = \(DisplayText.oneLine(text))") }
+    for (word, key) in [
+      ("Authorization", "login.authorization"), ("Encoding", "login.encoding"),
+      ("Query", "login.query"), ("Headers", "login.headers"), ("Body", "login.body"),
+    ] {
+      if let text = told(key) { app.console.notice("\(word): \(DisplayText.oneLine(text))") }
     }
-    if let text = told("login.body") { app.console.notice("  \(DisplayText.oneLine(text))") }
     if let account = recipe.username {
-      app.console.notice("  as \(DisplayText.oneLine(account, limit: 80))")
+      app.console.notice("Account: \(DisplayText.oneLine(account, limit: 80))")
     }
-    for note in recipe.notes { app.console.notice("  \(DisplayText.oneLine(note))") }
+    for note in recipe.notes { app.console.notice("Note: \(DisplayText.oneLine(note))") }
     guard app.mayAsk, let terminal = Terminal.open() else { return }
     guard try terminal.confirm("Use it?", default: true) else {
       throw Failure(

@@ -20,9 +20,12 @@ enum Words {
     if names != [profile.name], (try? app.config().defaultProfile) != profile.name {
       words += ["-p", profile.name]
     }
-    let whoami = profile.recipe.whoami.flatMap { $0.method == "GET" ? $0.shownPath : nil }
-    let path = whoami.flatMap { $0.utf8.contains(UInt8(ascii: "{")) ? nil : $0 }
-    return DisplayText.shellCommand(words + [path ?? "/PATH"]) ?? ""
+    guard let whoami = profile.recipe.whoami else {
+      return DisplayText.shellCommand(words + ["/PATH"]) ?? ""
+    }
+    if let path = whoami.plainPath { return DisplayText.shellCommand(words + [path]) ?? "" }
+    words[1] = "whoami"
+    return DisplayText.shellCommand(words) ?? ""
   }
 
   /// Contract section 2, `login`, `register`, `refresh`.

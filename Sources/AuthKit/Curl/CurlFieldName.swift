@@ -82,14 +82,14 @@ struct CurlFieldName {
   ]
 
   private static let rareUsers = [
-    "uname", "usr", "mail", "phone", "phonenumber", "mobile", "benutzer", "benutzername",
+    "uname", "usr", "mail", "phone", "mobile", "benutzer", "benutzername",
   ]
 
   /// Words that mean it only when nothing stands beside them: `name`, but not `file_name`.
   private static let soloPasswords = ["secret", "credential"]
   private static let soloUsers = [
     "account", "uid", "log", "name", "member", "customer", "nick", "nickname", "handle",
-    "loginfmt", "principal", "id",
+    "loginfmt", "principal", "phonenumber", "mobilenumber", "id",
   ]
 
   /// Words of names that tell something about the sign-in, not who signs in.
@@ -120,9 +120,9 @@ struct CurlFieldName {
 
   /// The key of an application, as opposed to a token that an earlier answer gave.
   var isAppKey: Bool {
-    isSecret
-      && (holds(["key", "secret"]) || has(["app", "application", "client", "api"]))
-      && !holds(["authorization", "cookie", "session", "access", "refresh", "id_token"])
+    if holds(["authorization", "cookie", "session"]) { return false }
+    return holds(["key", "secret"])
+      || has(["app", "application", "client", "api"]) && !holds(["access", "refresh"])
   }
 
   /// What a page hands out once for each form.

@@ -10,6 +10,7 @@ struct CurlFields {
   private(set) var publicNames: [String] = []
 
   private var fields: [(name: String, kind: CurlFieldName, value: String)] = []
+  private var count = 0
   private var appKey: String?
   private var clientSecret: String?
   /// The rank of the field that the user's name was taken from.
@@ -33,11 +34,12 @@ struct CurlFields {
     guard depth < Self.maximumDepth else {
       throw Failure(.usage, "the body of the curl command is nested too deep")
     }
+    count += 1
+    guard name.utf8.count <= Self.maximumName, count <= Self.maximumCount else {
+      throw Failure(.usage, "the curl command has too many fields, or too long a name of one")
+    }
     switch value {
     case .string(let text), .number(let text):
-      guard name.utf8.count <= Self.maximumName, fields.count < Self.maximumCount else {
-        throw Failure(.usage, "the curl command has too many fields, or too long a name of one")
-      }
       fields.append((name, CurlFieldName(name), text))
     case .array(let values):
       for value in values { try collect(name, value, depth: depth + 1) }
@@ -86,14 +88,16 @@ struct CurlFields {
   }
 
   private var noPassword: Failure {
-    let names = fields.map(\.name)
-    guard !names.isEmpty else {
+    // A name without a value may be a value itself.
+    let names = fields.filter { !$0.value.isEmpty }.map(\.name)
+    guard !fields.isEmpty else {
       return Failure(
         .usage, "the curl command sends no name and no password",
         hint: "copy the request that signs in")
     }
+    let shown = names.isEmpty ? "(unnamed)" : Self.list(names)
     return Failure(
-      .usage, "no field of the curl command looks like a password: " + Self.list(names),
+      .usage, "no field of the curl command looks like a password: \(shown)",
       hint: "authctl login URL --body '{\"FIELD\":\"{username}\",\"FIELD\":\"{password}\"}'")
   }
 
@@ -129,7 +133,7 @@ struct CurlFields {
       if rank == userRank { note("\(shown) is kept as it stands, beside the user's name") }
     }
     if kind.isPageToken {
-      note("\(shown) was left out: a page gives it anew each time ([prefetch] can get it)")
+      note("\(shown) was left out: [prefetch] can get a fresh one")
       return nil
     }
     if value.isEmpty { return "" }
@@ -148,10 +152,10 @@ struct CurlFields {
   private func asPassword(_ kind: CurlFieldName, _ value: String) -> Bool? {
     let isSame = password.map { $0.utf8.elementsEqual(value.utf8) } ?? false
     if kind.passwordRank != nil { return isSame || value.isEmpty }
-    if isSame, !kind.isProtocolWord {
-      // `admin` and `admin`: the name goes before.
-      return kind.userRank != nil ? nil : true
-    }
+    if isSame, kind.mentionsPassword { return true }
+    // Of `admin` and `admin` the field's name alone tells which is meant.
+    let isName = username.map { $0.utf8.elementsEqual(value.utf8) } ?? false
+    if isSame, !isName, !kind.isProtocolWord { return true }
     // `show_password=1` is a switch, `password_hash` is not.
     return kind.mentionsPassword && value.utf8.count > 5 && !kind.isProtocolWord ? false : nil
   }
@@ -187,13 +191,7 @@ struct CurlFields {
   /// taken out of it.
   func constant(_ text: String) -> String {
     let bytes = Array(text.utf8)
-    var needle: [UInt8] = []
-    // An ordinary word, as examples have it for a password, may mean something else there.
-    if let password, (6...128).contains(password.utf8.count),
-      password.utf8.contains(where: { !(0x61...0x7A).contains($0 | 0x20) })
-    {
-      needle = Array(password.utf8)
-    }
+    let needle = needle
     var out: [UInt8] = []
     var index = 0
     while index < bytes.count {
@@ -207,6 +205,15 @@ struct CurlFields {
       index += 1
     }
     return String(decoding: out, as: UTF8.self)
+  }
+
+  /// The password, when it can be told among other text: an ordinary word, as examples have it for
+  /// a password, may mean something else there.
+  private var needle: [UInt8] {
+    guard let password, (6...128).contains(password.utf8.count),
+      password.utf8.contains(where: { !(0x61...0x7A).contains($0 | 0x20) })
+    else { return [] }
+    return Array(password.utf8)
   }
 
   /// Whether a template has a placeholder that may not stand in URLs by itself (rule A9).
@@ -246,16 +253,25 @@ extension CurlFields {
   ) throws(Failure) -> [(key: String, value: JSONValue)] {
     var out: [(key: String, value: JSONValue)] = []
     var places: [[UInt8]: Int] = [:]
+    let needle = needle
     for member in members {
+      let name = Array(member.key.utf8)
+      let isPassword =
+        !needle.isEmpty && name.indices.contains { name[$0...].starts(with: needle) }
+      guard !isPassword else {
+        throw Failure(
+          .usage, "the name of a field of the curl command holds the password",
+          hint: "does an = or an & miss?")
+      }
       guard let value = try filled(member.key, member.value) else { continue }
-      if let place = places.updateValue(out.count, forKey: Array(member.key.utf8)) {
+      if let place = places.updateValue(out.count, forKey: name) {
         let shown = Self.shown(member.key)
         guard isForm else {
           throw Failure(.usage, "\(shown) stands twice in an object of the curl command's JSON")
         }
         note("\(shown) stands there twice: the last one is kept")
         out[place].value = value
-        places[Array(member.key.utf8)] = place
+        places[name] = place
       } else {
         out.append((member.key, value))
       }
@@ -301,7 +317,10 @@ extension CurlFields {
   /// Those that say something about the sign-in, in the spelling of the line.
   mutating func kept(
     _ headers: [(name: String, value: String)]
-  ) -> [(name: String, value: String)] {
+  ) throws(Failure) -> [(name: String, value: String)] {
+    guard headers.count <= Self.maximumCount else {
+      throw Failure(.usage, "the curl command has too many headers")
+    }
     var kept: [(name: String, value: String)] = []
     var seen: [String] = []
     for header in headers {
@@ -333,7 +352,9 @@ extension CurlFields {
     let scheme = String(decoding: header.utf8.prefix { $0 != 0x20 }, as: UTF8.self)
     if scheme.asciiLowercased == "basic" { return table }
     let credential = String(decoding: header.utf8.dropFirst(scheme.utf8.count), as: UTF8.self)
-    if let appKey, appKey.utf8.elementsEqual(credential.trimmingSpaces.utf8) {
+    if let appKey, HeaderSyntax.isToken(scheme),
+      appKey.utf8.elementsEqual(credential.trimmingSpaces.utf8)
+    {
       table.append(("Authorization", .string(constant(scheme) + " {app_key}")))
     } else {
       note("Authorization was left out: it looks like a token of an earlier sign-in")

@@ -201,12 +201,12 @@ public struct CurlLine: Sendable {
     data = data.map { $0 + separator + text } ?? text
   }
 
-  /// `content`, `=content` or `name=content`; what is behind the name is percent-encoded.
+  /// `content`, `=content` or `name=content`; what is behind the name is encoded.
   private func encoded(_ text: String, _ spelled: String) throws(Failure) -> String {
     let bytes = text.utf8
     var builder = SecretBuilder()
     func append(_ content: Substring.UTF8View) {
-      Array(content).withUnsafeBytes { builder.appendPercentEncoded($0) }
+      Array(content).withUnsafeBytes { builder.appendFormEncoded($0) }
     }
     if let equals = bytes.firstIndex(of: UInt8(ascii: "=")) {
       if equals > bytes.startIndex { builder.append(String(text[..<equals]) + "=") }

@@ -29,7 +29,7 @@ public struct CurlRecipe {
     var fields = CurlFields()
     fields.tell(of: line)
     for note in target.notes + body.notes { fields.note(note) }
-    let headers = fields.kept(line.headers)
+    let headers = try fields.kept(line.headers)
     for member in body.members { try fields.collect(member.key, member.value) }
     for pair in target.query { try fields.collect(pair.name, .string(pair.value)) }
     for header in headers { try fields.collect(header.name, .string(header.value)) }

@@ -243,14 +243,16 @@ struct ShellWords {
 
   /// `$'...'` and `$"..."` are quotes; a `$` that Bash fills in is refused; any other is a `$`.
   private mutating func dollar(isQuoted: Bool = false) throws(Failure) {
-    switch peek(1) {
+    switch peek(1) ?? 0 {
     case UInt8(ascii: "'") where !isQuoted: try ansiQuoted()
     case UInt8(ascii: "\"") where !isQuoted:
       at += 1
       try doubleQuoted()
     case UInt8(ascii: "("), UInt8(ascii: "["):
       throw problem("$( ), which Bash would run", hint: "put in what it stands for")
-    case UInt8(ascii: "{"), UInt8(ascii: "*"), UInt8(ascii: "@"), UInt8(ascii: "#"), UInt8(ascii: "?"),
+    case UInt8(ascii: "{"), UInt8(ascii: "_"), UInt8(ascii: "a")...UInt8(ascii: "z"),
+      UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "0")...UInt8(ascii: "9"),
+      UInt8(ascii: "*"), UInt8(ascii: "@"), UInt8(ascii: "#"), UInt8(ascii: "?"),
       UInt8(ascii: "-"), UInt8(ascii: "!"), UInt8(ascii: "$"):
       throw problem(
         "a variable, which Bash would fill in",

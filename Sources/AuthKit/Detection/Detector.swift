@@ -12,6 +12,8 @@ public struct Detector {
   private let profile: Profile
   private var detection: Detection
   private var answers: [String: Answer] = [:]
+  /// A path that wants a credential, by the API's description.
+  private var protectedPath: String?
 
   /// A look at the API of `profile`, which needs no recipe.
   ///
@@ -42,7 +44,6 @@ public struct Detector {
     var marks = Mark.all()
     try ask("/")
     look(for: &marks, at: "/")
-    lookForChallenge()
     for path in Self.documents where !isCertain {
       try ask(path)
       readDocument(path)
@@ -58,6 +59,7 @@ public struct Detector {
       try ask(path)
       look(for: &marks, at: path)
     }
+    if !isCertain { try lookForChallenge() }
     detection.findings.sort { $0.certainty > $1.certainty }
     return detection
   }
@@ -110,16 +112,23 @@ public struct Detector {
     marks.removeAll { $0.path == path }
   }
 
-  private mutating func lookForChallenge() {
-    guard let answer = answers["/"], answer.head.status == 401 else { return }
+  /// What a protected path wants of strangers: one that has said so already, or one that the
+  /// description names.
+  private mutating func lookForChallenge() throws(Failure) {
+    if !answers.values.contains(where: { $0.head.status == 401 }), let path = protectedPath {
+      try ask(path)
+    }
+    let refused = answers.filter { $0.value.head.status == 401 }
+    guard let (path, answer) = refused.min(by: { $0.key < $1.key }) else { return }
     for value in answer.head.all("WWW-Authenticate") {
       let scheme = String(decoding: value.utf8.prefix { $0 != 0x20 }, as: UTF8.self)
       var finding = Finding(
-        .possible, at: "/", "wants \(DisplayText.oneLine(scheme, limit: 20))",
+        .possible, at: path, "wants \(DisplayText.oneLine(scheme, limit: 20))",
         why: "it answers 401 with WWW-Authenticate (RFC 9110, section 11.6.1)")
       if scheme.asciiLowercased == "basic" {
         finding.certainty = .likely
         finding.settings = [("preset", "http-basic")]
+        if path != "/" { finding.settings.append(("login.path", .string(path))) }
       }
       detection.findings.append(finding)
     }
@@ -132,6 +141,7 @@ public struct Detector {
       let document = OpenAPI(json, url: answer.url)
     else { return }
     let shown = String(decoding: path.utf8.prefix { $0 != UInt8(ascii: "?") }, as: UTF8.self)
+    protectedPath = protectedPath ?? document.protectedPath
     for url in document.foreign {
       detection.findings.append(
         Finding(

@@ -127,6 +127,15 @@ struct OpenAPI {
     }
   }
 
+  /// The path of a GET that wants a credential and no parameters, below the origin.
+  var protectedPath: String? {
+    let isSecured = root["security"] != nil
+    return paths.first { path, item in
+      guard let get = item["get"], !path.utf8.contains(UInt8(ascii: "{")) else { return false }
+      return get["security"].map { $0 != .array([]) } ?? isSecured
+    }.map { basePath + $0.path }
+  }
+
   /// The operations of `method` that take a body, in the order of the document.
   func bodies(of method: String) -> [Operation] {
     paths.compactMap { path, item in

@@ -74,7 +74,7 @@ public final class HTTPClient {
     self.log = log
     self.trace = trace
     secretHeaders = Set(
-      profile.recipe.request.headers.filter { !$0.value.names.isEmpty }.map(\.name.asciiLowercased))
+      (profile.filledHeaders + profile.secretAnswerHeaders).map(\.asciiLowercased))
   }
 
   // MARK: - Sign-in requests

@@ -9,6 +9,8 @@ struct ProfileValues {
   }
 
   private var items: [String: Item] = [:]
+  /// Keys that are taken for absent because a mistake in them is told already.
+  private var ignored: [[String]] = []
 
   /// Lays the entries of `document` over those there are, key by key.
   ///
@@ -16,6 +18,7 @@ struct ProfileValues {
   mutating func add(
     _ document: TOMLDocument, source: EffectiveValue.Source, ignoring: [[String]] = []
   ) throws(Failure) {
+    ignored = ignoring
     for entry in try ProfileSchema.entries(of: document, ignoring: ignoring) {
       items[entry.key.name] = Item(value: entry.value, source: source, document: document)
     }
@@ -44,6 +47,17 @@ struct ProfileValues {
 
   func has(_ key: String) -> Bool { items[key] != nil }
 
+  /// Whether a table, a key or a part of one is there but was ignored: what then seems to be missing
+  /// is no mistake of its own.
+  func isIgnored(_ path: String...) -> Bool {
+    ignored.contains { $0.starts(with: path) } || ignored.contains(["preset"])
+  }
+
+  /// Whether the table is there, as a whole or in part.
+  func hasTable(_ table: String) -> Bool {
+    firstKey(of: table) != nil || ignored.contains { $0.count > 1 && $0[0] == table }
+  }
+
   /// Whether the profile's own file has it.
   func isInFile(_ key: String) -> Bool { items[key]?.source == .file }
 
@@ -71,7 +85,14 @@ struct ProfileValues {
 
   /// What is wrong with a whole table.
   func failure(table: String, _ message: String, hint: String) -> Failure {
-    var failure = failure(firstKey(of: table) ?? table, nil, "[\(table)] \(message)", hint: hint)
+    // The place is that of a key that somebody wrote, not of one that is implied.
+    let written = ProfileSchema.keys.map(\.name).filter {
+      $0.utf8.starts(with: (table + ".").utf8) && items[$0]?.document != nil
+    }
+    let place = written.first { isInFile($0) } ?? written.first
+    let document = place.flatMap { items[$0]?.document }
+    let start = document.map { $0.place(of: [table]) + ": " } ?? ""
+    var failure = Failure(.usage, "\(start)\(table): [\(table)] \(message)", hint: hint)
     failure.key = [table]
     return failure
   }
@@ -84,9 +105,15 @@ struct ProfileValues {
   // MARK: - Typed reading
 
   func text(_ key: String) throws(Failure) -> String? {
+    guard let text = try anyText(key) else { return nil }
+    guard !text.isEmpty else { throw failure(key, nil, "must not be empty") }
+    return text
+  }
+
+  /// A text that may be empty.
+  func anyText(_ key: String) throws(Failure) -> String? {
     guard let value = items[key]?.value else { return nil }
     guard case .string(let text) = value else { throw failure(key, nil, "must be text") }
-    guard !text.isEmpty else { throw failure(key, nil, "must not be empty") }
     return text
   }
 

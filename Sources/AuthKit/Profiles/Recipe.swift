@@ -277,9 +277,28 @@ extension Profile {
   /// Headers of an answer in which the recipe finds a secret.
   public var secretAnswerHeaders: [String] {
     let session = recipe.session
-    return (session.accessToken + session.refreshToken + session.keep.map(\.place)).compactMap {
+    let taken = (recipe.secondFactor?.take ?? []) + (recipe.prefetch?.take ?? [])
+    let kept = (session.keep + taken).map(\.place)
+    return (session.accessToken + session.refreshToken + kept).compactMap {
       if case .header(let name) = $0 { name } else { nil }
     }
+  }
+
+  /// Headers of a request in which the recipe puts a value.
+  var filledHeaders: [String] {
+    let calls = calls.flatMap(\.call.headers)
+    return (recipe.request.headers + recipe.request.writeHeaders + calls)
+      .filter { !$0.value.names.isEmpty }.map(\.name)
+  }
+
+  /// Every call of the recipe with the table that it stands in.
+  var calls: [(table: String, call: Call)] {
+    let all: [(String, Call?)] = [
+      ("login", recipe.login), ("register", recipe.register), ("otp", recipe.secondFactor?.call),
+      ("prefetch", recipe.prefetch?.call), ("refresh", recipe.refresh), ("logout", recipe.logout),
+      ("whoami", recipe.whoami),
+    ]
+    return all.compactMap { table, call in call.map { (table, $0) } }
   }
 }
 

@@ -66,27 +66,39 @@ struct RecipeReader {
   private mutating func prefetch() throws(Failure) -> Prefetch? {
     let take = try values.kept("prefetch.take")
     guard let call = try call("prefetch") else { return nil }
-    guard !take.isEmpty else {
+    guard !take.isEmpty || values.isIgnored("prefetch", "take") else {
       throw values.failure(
         table: "prefetch", "takes nothing", hint: "add take = { csrf = \"/token\" }")
     }
     takenNames.prefetch = take.map(\.name)
-    prefetchWantsSession = call.authorization == .access
+    prefetchWantsSession = call.names(request: RequestRecipe()).contains {
+      $0 == .accessToken || $0.isSession
+    }
+    prefetchWantsSession = prefetchWantsSession || call.authorization == .access
     return Prefetch(call: call, take: take)
   }
 
   private mutating func secondFactor(login: Call?) throws(Failure) -> SecondFactor? {
-    guard values.firstKey(of: "otp") != nil else { return nil }
+    guard values.hasTable("otp") else { return nil }
     let take = try values.kept("otp.take")
     let conditions = try values.conditions("otp.when") ?? []
     takenNames.otp = take.map(\.name)
     let call = values.has("otp.path") ? try call("otp") : nil
-    guard let statuses = try values.statuses("otp.status") else {
+    let statuses = try values.statuses("otp.status")
+    guard let statuses = statuses ?? (values.isIgnored("otp", "status") ? [] : nil) else {
       throw values.failure(
         table: "otp", "has no status", hint: "status = [401]: of the answer that wants a code")
     }
+    if call == nil, let login, (login.headers + login.query).contains(where: {
+      $0.value.requiredNames.contains(.otp)
+    }) {
+      throw values.failure(
+        table: "otp", "asks for the code later, but a header or parameter of [login] needs it",
+        hint: "write {otp?} there")
+    }
     let wanted = call ?? login
-    guard let wanted, wanted.names(request: RequestRecipe()).contains(.otp) else {
+    let isKnown = !values.isIgnored("otp") && !values.isIgnored("login")
+    guard !isKnown || wanted?.names(request: RequestRecipe()).contains(.otp) ?? false else {
       throw values.failure(
         table: "otp", "is there, but no request sends {otp}",
         hint: "name it in [login], or give [otp] a path and a body of its own")
@@ -96,8 +108,9 @@ struct RecipeReader {
   }
 
   private func call(_ table: String) throws(Failure) -> Call? {
-    guard values.firstKey(of: table) != nil else { return nil }
-    guard let text = try values.text("\(table).path") else {
+    guard values.hasTable(table) else { return nil }
+    let isPathIgnored = values.isIgnored(table, "path")
+    guard let text = try values.text("\(table).path") ?? (isPathIgnored ? "/" : nil) else {
       throw values.failure(table: table, "has no path", hint: "add path = \"/...\"")
     }
     let key = "\(table).path"
@@ -114,7 +127,8 @@ struct RecipeReader {
     call.query = try query("\(table).query", secretsInURL: call.secretsInURL, in: table)
     call.headers = try headers("\(table).headers", in: table)
     call.body = try body(of: table, encoding: call.encoding)
-    try checkPath(call, key, in: table)
+    try checkPath(call.path, key)
+    try checkNames(call.path, key, nil, in: table, isURL: !call.secretsInURL)
     try checkAuthorization(call.authorization, in: table)
     return call
   }
@@ -262,7 +276,7 @@ struct RecipeReader {
     guard !text.utf8.contains(UInt8(ascii: "@")) else {
       throw values.failure(
         "network.proxy", nil, "must have no user name or password in it",
-        hint: "AUTHCTL_PROXY_USER holds them")
+        hint: "the variable HTTPS_PROXY may hold them")
     }
     guard text.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
       throw values.failure("network.proxy", nil, "must be printable ASCII without spaces")

@@ -8,10 +8,15 @@ extension RecipeReader {
     do throws(Failure) { template = try Template(text) } catch {
       throw values.failure(key, member, error)
     }
+    // Before its constants are written out: they too stand behind the host.
+    if isPath { try checkPath(template, key) }
     return try template.fixing { (name) throws(Failure) in
       guard name.isConstant || name == .url else { return nil }
-      let value = try values.text(name == .url ? "url" : name.description)
+      let value = try values.anyText(name == .url ? "url" : name.description)
+      // An empty constant is no value: what stands on it is left out.
+      if let value, value.isEmpty { return nil }
       guard let value else {
+        if values.isIgnored("vars", name.member) { return nil }
         throw values.failure(
           key, member, "nothing fills {\(name)}", hint: "--set \(name)=VALUE, or in the file: "
             + "[vars] with \(name.member) = \"VALUE\"")
@@ -31,8 +36,8 @@ extension RecipeReader {
     return builder.secret().withBytes { String(decoding: $0, as: UTF8.self) }
   }
 
-  func checkPath(_ call: Call, _ key: String, in table: String) throws(Failure) {
-    for (index, piece) in call.path.pieces.enumerated() {
+  func checkPath(_ path: Template, _ key: String) throws(Failure) {
+    for (index, piece) in path.pieces.enumerated() {
       guard case .text(let text) = piece else {
         if index == 0 {
           throw values.failure(key, nil, "nothing may be filled in before the path")
@@ -41,11 +46,10 @@ extension RecipeReader {
       }
       let problem =
         index == 0
-        ? URLText.problemOfPathStart(text, isWhole: call.path.pieces.count == 1)
+        ? URLText.problemOfPathStart(text, isWhole: path.pieces.count == 1)
         : URLText.problemOfPath(Array(text.utf8)[...])
       if let problem { throw values.failure(key, nil, problem) }
     }
-    try checkNames(call.path, key, nil, in: table, isURL: !call.secretsInURL)
   }
 
   /// Which value may go where (security rules A2 and A9).
@@ -53,17 +57,19 @@ extension RecipeReader {
     _ template: Template, _ key: String, _ member: String?, in table: String, isURL: Bool
   ) throws(Failure) {
     let signsIn = Self.signsIn(table)
+    for case .basic(let user, let secret) in template.pieces
+    where [user, secret].contains(where: { $0.isConstant || $0 == .url }) {
+      throw values.failure(key, member, "a constant cannot stand inside {basic:...}")
+    }
     for name in template.names {
-      if name.isConstant || name == .url {
-        throw values.failure(key, member, "{\(name)} cannot stand inside {basic:...}")
-      }
       if name.isTaken { try checkTaken(name, key, member, in: table) }
       if isURL, name.isSecret {
         throw values.failure(
           key, member, "{\(name)} would stand in URLs, which servers and proxies write down",
           hint: "send it in a header or the body, or set secrets_in_url = true")
       }
-      if name == .otp && !signsIn || name == .password && !(signsIn || keepsPassword) {
+      let mayHoldPassword = keepsPassword || values.isIgnored("session", "keep_password")
+      if name == .otp && !signsIn || name == .password && !(signsIn || mayHoldPassword) {
         throw values.failure(key, member, "{\(name)} may stand in [login] and [register] only")
       }
       if name == .refreshToken || name == .clientSecret,
@@ -73,7 +79,7 @@ extension RecipeReader {
       }
       if name.isSession {
         let kept = name.member
-        guard !keptNames.contains(where: { $0.utf8.elementsEqual(kept.utf8) }) else { continue }
+        guard !values.isIgnored("session", "keep"), !keptNames.contains(where: { $0.utf8.elementsEqual(kept.utf8) }) else { continue }
         throw values.failure(
           key, member, "session.keep has no \(kept)",
           hint: nearest(kept, in: keptNames).map { "did you mean {session.\($0)}?" }
@@ -89,18 +95,24 @@ extension RecipeReader {
     func holds(_ names: [String]) -> Bool {
       names.contains { $0.utf8.elementsEqual(name.member.utf8) }
     }
-    if table == "otp", holds(takenNames.otp) { return }
+    if table == "otp", holds(takenNames.otp) || values.isIgnored("otp", "take") { return }
+    if table != "prefetch", values.isIgnored("prefetch", "take") { return }
     guard table != "prefetch", holds(takenNames.prefetch) else {
+      var hint = nearest(name.member, in: takenNames.prefetch).map { "did you mean {taken.\($0)}?" }
+      if table == "prefetch" {
+        hint = "what it takes is for the request that follows"
+      } else if holds(takenNames.otp) {
+        hint = "what [otp] takes is for its own request"
+      }
       throw values.failure(
         key, member, "nothing fills {\(name)}",
-        hint: nearest(name.member, in: takenNames.prefetch + takenNames.otp)
-          .map { "did you mean {taken.\($0)}?" }
-          ?? "take = { \(name.member) = \"/POINTER\" } in [prefetch]")
+        hint: hint ?? "take = { \(name.member) = \"/POINTER\" } in [prefetch]")
     }
     if prefetchWantsSession, Self.signsIn(table) || key == "request.headers" {
       throw values.failure(
         key, member, "[prefetch] carries the session and cannot serve \(key)",
-        hint: key == "request.headers" ? "write_headers may name it" : nil)
+        hint: key == "request.headers"
+          ? "write_headers may name it" : "authorization = \"none\" in [prefetch], and no token")
     }
   }
 
@@ -146,7 +158,8 @@ extension RecipeReader {
     where values.isInFile("\(table).encoding") && values.isInFile("\(table).body") {
       guard try values.text("\(table).encoding") == Call.Encoding.none.rawValue else { continue }
       throw values.failure(
-        "\(table).body", nil, "and encoding = \"none\" exclude each other", hint: "take one out")
+        "\(table).body", nil, "\(table).body and encoding = \"none\" exclude each other",
+        hint: "take one out")
     }
     if values.firstKey(of: "oauth") != nil {
       for table in ["login", "refresh"] where values.isInFile("\(table).path") {
@@ -157,23 +170,25 @@ extension RecipeReader {
     guard keepsPassword else { return }
     let key = "session.keep_password"
     if values.has("refresh.path") {
-      throw values.failure(key, nil, "and [refresh] exclude each other", hint: "take one out")
+      throw values.failure(
+        key, nil, "keep_password and [refresh] exclude each other", hint: "take one out")
     }
     if values.isInFile("session.access_token"), try values.texts("session.access_token") != [] {
       throw values.failure(
-        key, nil, "and session.access_token exclude each other", hint: "take one out")
+        key, nil, "keep_password and session.access_token exclude each other",
+        hint: "take one out")
     }
   }
 
   /// Constants are no place for secrets either.
   func checkConstants() throws(Failure) {
     for name in values.constants {
-      guard let text = try values.text("vars.\(name)") else { continue }
-      let template = try Template(text.utf8.contains(0x7B) ? "" : text)
-      guard !template.pieces.isEmpty else {
-        throw values.failure("vars.\(name)", nil, "is a constant: it cannot hold a brace")
+      let key = "vars.\(name)"
+      guard let text = try values.anyText(key), !text.isEmpty else { continue }
+      guard !text.utf8.contains(UInt8(ascii: "{")) else {
+        throw values.failure(key, nil, "is a constant: it cannot hold a brace")
       }
-      try refuseStaticSecret(template, "vars.\(name)", nil, name: name)
+      try refuseStaticSecret(try Template(text), key, nil, name: name)
     }
   }
 
@@ -183,7 +198,7 @@ extension RecipeReader {
   ) throws(Failure) {
     guard template.names.isEmpty, !template.pieces.isEmpty else { return }
     let lower = name.asciiLowercased
-    guard Self.isSecretName(name) else { return }
+    guard Self.isSecretName(name), !values.isIgnored("public") else { return }
     guard
       !publicNames.contains(where: { $0.asciiLowercased.utf8.elementsEqual(lower.utf8) })
     else {

@@ -55,13 +55,4 @@ extension Profile {
     if network.allowHTTP { found.risks.append("allow_http: passwords and tokens in clear") }
     return found
   }
-
-  private var calls: [(table: String, call: Call)] {
-    let all: [(String, Call?)] = [
-      ("login", recipe.login), ("register", recipe.register), ("otp", recipe.secondFactor?.call),
-      ("prefetch", recipe.prefetch?.call), ("refresh", recipe.refresh), ("logout", recipe.logout),
-      ("whoami", recipe.whoami),
-    ]
-    return all.compactMap { table, call in call.map { (table, $0) } }
-  }
 }

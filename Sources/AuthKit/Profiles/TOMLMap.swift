@@ -315,6 +315,7 @@ struct TOMLMap {
       skipBlanks()
       if byte == UInt8(ascii: "}") { break }
       try expect(UInt8(ascii: ","))
+      skipBlanks()
     }
     at += 1
   }

@@ -119,9 +119,13 @@ public struct Template: Sendable {
   /// The template with the placeholders that `constant` knows written out.
   func fixing(_ constant: (Name) throws(Failure) -> String?) throws(Failure) -> Template {
     var fixed: [Piece] = []
+    var optionalNames = optionalNames
     for piece in pieces {
       var piece = piece
-      if case .value(let name) = piece, let text = try constant(name) { piece = .text(text) }
+      if case .value(let name) = piece, let text = try constant(name) {
+        piece = .text(text)
+        optionalNames.removeAll { $0 == name }
+      }
       // Texts side by side become one: a template without placeholders has one piece.
       if case .text(let text) = piece, case .text(let before)? = fixed.last {
         fixed[fixed.count - 1] = .text(before + text)

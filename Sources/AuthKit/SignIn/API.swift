@@ -323,6 +323,11 @@ public final class API {
 }
 
 extension Call {
+  /// The path, where a plain GET of it does the same as the call.
+  public var plainPath: String? {
+    method == "GET" && query.isEmpty && headers.isEmpty ? path.plainText : nil
+  }
+
   /// The path as it is told: placeholders by their names, in braces.
   public var shownPath: String {
     path.pieces.map { piece in

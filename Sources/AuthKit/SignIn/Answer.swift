@@ -45,8 +45,10 @@ struct Answer {
     case .pointer(let pointer):
       do throws(JSONPointerError) {
         guard let found = try json?.at(pointer) else { return nil }
-        if case .null = found { return nil }
-        return found.text?.isEmpty == true ? nil : found
+        switch found {
+        case .null, .string(""): return nil
+        default: return found
+        }
       } catch {
         throw Failure(
           .answerNotUnderstood,

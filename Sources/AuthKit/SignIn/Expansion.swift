@@ -139,12 +139,14 @@ struct Expansion {
 // MARK: - Bodies
 
 extension Expansion {
-  /// Whether a member of a body is left out: it stands on a placeholder that has no value (§5).
+  /// Whether a member of a body is left out: it stands on a placeholder that has no value (§5), or
+  /// it is a table of nothing else.
   private func isLeftOut(_ body: Call.Body) -> Bool {
-    if case .template(let template) = body {
-      return !template.names.isEmpty && !canFill(template)
+    switch body {
+    case .template(let template): !template.names.isEmpty && !canFill(template)
+    case .object(let fields): !fields.isEmpty && fields.allSatisfy { isLeftOut($0.value) }
+    case .literal, .array: false
     }
-    return false
   }
 
   /// The body's members with the fields that no placeholder of the call named.
@@ -159,7 +161,7 @@ extension Expansion {
       }
       return []
     }
-    let named = call.body?.names ?? []
+    let named = call.names(request: RequestRecipe())
     for (name, value) in values.fields where !named.contains(.field(name)) {
       fields.removeAll { $0.name.utf8.elementsEqual(name.utf8) }
       fields.append(Call.Field(name: name, value: .literal(value)))

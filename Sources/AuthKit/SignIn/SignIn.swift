@@ -31,6 +31,8 @@ extension API {
     var answer = try send(call, values: values)
     if let factor = profile.recipe.secondFactor, try answer.asksForCode(factor) {
       answer = try sendCode(factor, after: answer, to: call, values, code)
+    } else if (300...399).contains(answer.head.status), try answer.accessToken() != nil {
+      // A form that signs in and goes on to a page: the token came with it, the page is not asked.
     } else {
       try refuse(
         answer, of: call, what: "this name and password", refused: answer.recipe.refused,
@@ -51,11 +53,16 @@ extension API {
     let call = factor.call ?? login
     var values = values
     values[.otp] = try code(origin(of: call))
+    if factor.call != nil {
+      // What joined the body of the sign-in has nothing to do here.
+      let named = call.names(request: profile.recipe.request)
+      values.fields.removeAll { !named.contains(.field($0.name)) }
+    }
     try take(factor.take, of: first, into: &values)
     let answer = try send(call, values: values, cookies: try first.cookies(now: clock()))
     let what = "this one-time code"
     let asksAgain = try answer.asksForCode(factor) ? [answer.head.status] : []
-    try refuse(answer, of: call, what: what, refused: answer.recipe.refused + asksAgain)
+    try refuse(answer, of: call, what: what, refused: answer.recipe.refused + [401] + asksAgain)
     guard asksAgain.isEmpty else {
       throw Failure(
         .credentialsRefused, "\(profile.name) refused \(what) (HTTP \(answer.head.status))")
@@ -70,9 +77,7 @@ extension API {
     guard let call = profile.recipe.register else {
       throw Failure(
         .usage, "\(profile.name): the recipe has no registration",
-        hint: DisplayText.shellCommand([
-          "authctl", "profile", "set", profile.name, "register.path=/PATH",
-        ]).map { "if the API has one: " + $0 })
+        hint: howToSet("register.path=/PATH").map { "if the API has one: " + $0 })
     }
     let answer = try send(call, values: values)
     try refuse(answer, of: call, what: "this registration", refused: answer.recipe.refused + [409])
@@ -112,7 +117,9 @@ extension API {
     _ tokens: Tokens, values: Values, account: String, now: Moment
   ) throws(Failure) -> Session {
     var kept = tokens.values
-    if usesAppKey { kept[.appKey] = values[.appKey] }
+    for name in [Template.Name.appKey, .clientSecret] where isNeededLater(name) {
+      kept[name] = values[name]
+    }
     if profile.recipe.session.keepPassword { kept[.password] = values[.password] }
     var session = Session(
       profile: profile.name, account: account, values: kept, now: now,
@@ -152,13 +159,13 @@ extension API {
     }
   }
 
-  /// The application's key is kept when any later request of the recipe needs it.
-  private var usesAppKey: Bool {
+  /// The application's key and the client secret are kept when a later request needs them.
+  private func isNeededLater(_ name: Template.Name) -> Bool {
     let recipe = profile.recipe
     let later = [recipe.refresh, recipe.logout, recipe.whoami, recipe.prefetch?.call]
-    return later.contains { $0?.names(request: recipe.request).contains(.appKey) ?? false }
+    return later.contains { $0?.names(request: recipe.request).contains(name) ?? false }
       || (recipe.request.headers + recipe.request.writeHeaders).contains {
-        $0.value.names.contains(.appKey)
+        $0.value.names.contains(name)
       }
   }
 
@@ -211,6 +218,13 @@ extension API {
     failure.url = Redactor.withoutQuery(answer.url.text)
     failure.profile = profile.name
     throw failure
+  }
+
+  /// How a key of the profile is set: by a command, or, where it is read in place, in its file.
+  public func howToSet(_ setting: String) -> String? {
+    profile.name.utf8.contains(UInt8(ascii: "/"))
+      ? "\(setting), in \(DisplayText.oneLine(profile.name))"
+      : DisplayText.shellCommand(["authctl", "profile", "set", profile.name, setting])
   }
 
   /// `authctl WORD -p PROFILE …`, quoted for a shell (rule A13).

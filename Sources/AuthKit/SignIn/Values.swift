@@ -3,7 +3,8 @@ public struct Values {
   private var table: [Template.Name: SharedSecret] = [:]
   /// What `--field NAME=VALUE` gave, typed, in order.
   public var fields: [(name: String, value: JSONValue)] = []
-  /// Fields that some placeholder named; the others join the body.
+
+  /// No values.
   public init() {}
 
   /// The value of a placeholder; nil where none is known, or where an empty one was set.

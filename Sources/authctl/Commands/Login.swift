@@ -43,7 +43,7 @@ struct Login: Command {
   var wantsJSON: Bool { output.json }
 
   func run(in app: App) throws(Failure) -> Int32 {
-    let described = try Described(profile, in: app)
+    var described = try Described(profile, in: app)
     var made: NewProfile?
     let choice: Choice
     var address = try described.base(url)
@@ -98,11 +98,6 @@ struct Login: Command {
       throw Failure(
         .usage, "AUTHCTL_URL names no profile to sign in to",
         hint: DisplayText.shellCommand(["authctl", "login", profile.url]))
-    }
-    if profile.recipe.usesOAuth {
-      throw Failure(
-        .usage, "\(profile.name): sign-in by OAuth ([oauth]) is not in this version yet",
-        hint: "authctl login --token-stdin stores a token got elsewhere")
     }
     let keeper = try app.keeper(for: profile)
     let known = app.namedAccount(profile)
@@ -160,6 +155,11 @@ struct Login: Command {
       sources: credentials.sources + [token.source, refreshToken.source], fields: credentials.field)
     if asker.reader.isGiven(.token) || asker.reader.isGiven(.refreshToken) {
       return SignedIn(session: try adopt(asker, keeper, account))
+    }
+    if profile.recipe.usesOAuth {
+      throw Failure(
+        .usage, "\(profile.name): sign-in by OAuth ([oauth]) is not in this version yet",
+        hint: keeper.api.command("login", "--token-stdin").map { $0 + " stores a token of yours" })
     }
     let call = profile.recipe.login
     let account = try asker.account(for: call, keeper.api, known: account)

@@ -52,7 +52,7 @@ struct ProfileAdd: Command {
       if let url { settings.insert(("url", .string(url)), at: 0) }
       return try app.profiles.draft(name, like: like, settings: settings)
     }
-    let described = try Described(options, in: app)
+    var described = try Described(options, in: app)
     guard let base = try described.base(url) else {
       throw Failure(
         .usage, "missing expected argument <url>", hint: "authctl profile add \(name) https://...")

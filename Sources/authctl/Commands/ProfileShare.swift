@@ -61,9 +61,8 @@ struct ProfileImport: Command {
     let text = try movedText()
     let draft = try app.profiles.read(text, as: name)
     let recipients = try draft.recipients()
-    app.console.notice("\(name) will send")
     for (origin, gets) in recipients.origins {
-      app.console.notice("  to \(origin): \(gets)")
+      app.console.notice("\(name) sends to \(origin): \(gets)")
     }
     for risk in recipients.risks { app.console.warn(risk) }
     if !recipients.risks.isEmpty, !trust { try askForTrust(app) }

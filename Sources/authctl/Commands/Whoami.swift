@@ -73,7 +73,10 @@ extension JSONValue {
     switch self {
     case .object(let members):
       .object(
-        members.filter { !Self.isSecretName($0.key) && !$0.value.isOne(of: secrets) }
+        members.filter { member in
+          let isText = member.value.scalarText != nil
+          return !(isText && Self.isSecretName(member.key)) && !member.value.isOne(of: secrets)
+        }
           .map { ($0.key, $0.value.withoutSecrets(secrets)) })
     case .array(let items):
       .array(items.filter { !$0.isOne(of: secrets) }.map { $0.withoutSecrets(secrets) })
