@@ -69,7 +69,8 @@ struct Asker {
       app.redactor.learn(appKey: shared.text)
       values[.appKey] = shared
     }
-    if call.requiredNames(request: profile.recipe.request).contains(.appKey), values[.appKey] == nil {
+    if call.requiredNames(request: profile.recipe.request).contains(.appKey), values[.appKey] == nil
+    {
       throw Failure(
         .inputNeeded, "\(profile.name): the API wants the application's key",
         hint:

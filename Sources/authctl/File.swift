@@ -41,7 +41,9 @@ enum File {
     }
     defer { free(real) }
     let whole = String(cString: real)
-    return String(decoding: whole.utf8.dropLast(whole.utf8.reversed().prefix { $0 != 0x2F }.count + 1), as: UTF8.self)
+    return String(
+      decoding: whole.utf8.dropLast(whole.utf8.reversed().prefix { $0 != 0x2F }.count + 1),
+      as: UTF8.self)
   }
 
   /// What errno says, in lower case.

@@ -186,7 +186,9 @@ struct ProfileOptions: ParsableArguments {
     var settings: [(key: String, value: JSONValue)] = []
     if let preset { settings.append(("preset", .string(preset))) }
     if form { settings.append(("login.encoding", "form")) }
-    if let body { settings.append(("login.body", form ? try formBody(body) : try Self.jsonBody(body))) }
+    if let body {
+      settings.append(("login.body", form ? try formBody(body) : try Self.jsonBody(body)))
+    }
     if !tokenAt.isEmpty {
       settings.append(("session.access_token", .array(tokenAt.map { .string($0) })))
     }

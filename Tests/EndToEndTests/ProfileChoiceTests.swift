@@ -171,13 +171,16 @@ import Testing
           ":3:1: unknown key login.mehtod\nhint: did you mean method?\n"
         ),
         (
-          url + "[sesion]\nrefused = [1]\n", ":2:1: unknown key sesion\nhint: did you mean session?\n"
+          url + "[sesion]\nrefused = [1]\n",
+          ":2:1: unknown key sesion\nhint: did you mean session?\n"
         ),
         (
           url + "[session]\nrefused = \"x\"\n", ":3:1: session.refused: must be a list of numbers\n"
         ),
         (url + "account = 7\n", ":2:1: account: must be text\n"),
-        (url + "preset = \"jsn\"\n", ":2:1: preset: unknown preset jsn\nhint: did you mean json?\n"),
+        (
+          url + "preset = \"jsn\"\n", ":2:1: preset: unknown preset jsn\nhint: did you mean json?\n"
+        ),
         (url + "[request]\ncookies = \"yes\"\n", ":3:1: request.cookies: must be true or false\n"),
         ("url = \"https://h\n", ":1:17: not TOML: "),
         ("preset = \"json\"\n", ": has no url\nhint: "),

@@ -1,7 +1,7 @@
 /// One thing that a look at an API showed.
 public struct Finding {
   /// How sure it is.
-  public enum Certainty: String, Sendable, Comparable {
+  public enum Certainty: String, Sendable, CaseIterable, Comparable {
     /// It may be so.
     case possible
     /// A document says so, without the answer's form.
@@ -14,13 +14,7 @@ public struct Finding {
       left.rank < right.rank
     }
 
-    private var rank: Int {
-      switch self {
-      case .possible: 0
-      case .likely: 1
-      case .certain: 2
-      }
-    }
+    private var rank: Int { Self.allCases.firstIndex(of: self) ?? 0 }
   }
 
   /// How sure it is.

@@ -191,7 +191,9 @@ struct OpenAPI {
 
   private func answer(of operation: JSONValue) -> JSONValue? {
     guard case .object(let answers)? = operation["responses"] else { return nil }
-    let success = answers.first { $0.key.utf8.first == UInt8(ascii: "2") }.map { resolved($0.value) }
+    let success = answers.first { $0.key.utf8.first == UInt8(ascii: "2") }.map {
+      resolved($0.value)
+    }
     let schema = success?["content"]?["application/json"]?["schema"] ?? success?["schema"]
     return schema.map(resolved)
   }

@@ -104,7 +104,8 @@ public final class HTTPClient {
   func look(
     at url: WebURL, seconds: Double, most: Int
   ) throws(Failure) -> (ResponseHead, [UInt8]) {
-    var settings = try url.origin.isSecure ? plainSettings() : settings(carryingSecretsTo: url.origin)
+    var settings =
+      try url.origin.isSecure ? plainSettings() : settings(carryingSecretsTo: url.origin)
     settings.totalTimeout = seconds
     settings.largestBody = most
     settings.compressed = true

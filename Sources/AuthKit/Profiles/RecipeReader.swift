@@ -89,9 +89,11 @@ struct RecipeReader {
       throw values.failure(
         table: "otp", "has no status", hint: "status = [401]: of the answer that wants a code")
     }
-    if call == nil, let login, (login.headers + login.query).contains(where: {
-      $0.value.requiredNames.contains(.otp)
-    }) {
+    if call == nil, let login,
+      (login.headers + login.query).contains(where: {
+        $0.value.requiredNames.contains(.otp)
+      })
+    {
       throw values.failure(
         table: "otp", "asks for the code later, but a header or parameter of [login] needs it",
         hint: "write {otp?} there")

@@ -18,7 +18,8 @@ extension RecipeReader {
       guard let value else {
         if values.isIgnored("vars", name.member) { return nil }
         throw values.failure(
-          key, member, "nothing fills {\(name)}", hint: "--set \(name)=VALUE, or in the file: "
+          key, member, "nothing fills {\(name)}",
+          hint: "--set \(name)=VALUE, or in the file: "
             + "[vars] with \(name.member) = \"VALUE\"")
       }
       return isPath ? try segment(value, of: name) : value
@@ -79,7 +80,9 @@ extension RecipeReader {
       }
       if name.isSession {
         let kept = name.member
-        guard !values.isIgnored("session", "keep"), !keptNames.contains(where: { $0.utf8.elementsEqual(kept.utf8) }) else { continue }
+        guard !values.isIgnored("session", "keep"),
+          !keptNames.contains(where: { $0.utf8.elementsEqual(kept.utf8) })
+        else { continue }
         throw values.failure(
           key, member, "session.keep has no \(kept)",
           hint: nearest(kept, in: keptNames).map { "did you mean {session.\($0)}?" }

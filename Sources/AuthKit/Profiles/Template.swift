@@ -152,7 +152,8 @@ public struct Template: Sendable {
   private static func name(_ text: String) throws(Failure) -> Name {
     let name = Name(text)
     if plainNames.contains(name) { return name }
-    for prefix in ["session.", "field.", "taken.", "vars."] where text.utf8.starts(with: prefix.utf8) {
+    for prefix in ["session.", "field.", "taken.", "vars."]
+    where text.utf8.starts(with: prefix.utf8) {
       let rest = text.utf8.dropFirst(prefix.utf8.count)
       if !rest.isEmpty, rest.allSatisfy(Self.isNameByte) { return name }
     }

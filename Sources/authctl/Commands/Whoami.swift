@@ -77,7 +77,7 @@ extension JSONValue {
           let isText = member.value.scalarText != nil
           return !(isText && Self.isSecretName(member.key)) && !member.value.isOne(of: secrets)
         }
-          .map { ($0.key, $0.value.withoutSecrets(secrets)) })
+        .map { ($0.key, $0.value.withoutSecrets(secrets)) })
     case .array(let items):
       .array(items.filter { !$0.isOne(of: secrets) }.map { $0.withoutSecrets(secrets) })
     default: self
