@@ -7,11 +7,28 @@ public enum Hardening {
   /// What `begin()` has changed and a child of `exec` is to find as it was.
   public struct Before: Sendable {
     private let coreLimit: rlim_t
+    /// The caller had SIGPIPE ignored.
+    public let ignoredPipes: Bool
 
-    fileprivate init(coreLimit: rlim_t) { self.coreLimit = coreLimit }
+    fileprivate init(coreLimit: rlim_t, ignoredPipes: Bool) {
+      self.coreLimit = coreLimit
+      self.ignoredPipes = ignoredPipes
+    }
 
     /// Sets the soft limit for core files back; for the moment in which a child is started.
     public func restoreCoreLimit() { setCoreLimit(coreLimit) }
+
+    /// Sets all of it back, for a program that takes the place of this one.
+    public func restore() {
+      setCoreLimit(coreLimit)
+      if !ignoredPipes { signal(SIGPIPE, SIG_DFL) }
+    }
+
+    /// As it is while this process holds secrets.
+    public func hardenAgain() {
+      setCoreLimit(0)
+      signal(SIGPIPE, SIG_IGN)
+    }
   }
 
   /// Shuts the ways by which memory, descriptors or the environment could give secrets away.
@@ -33,10 +50,11 @@ public enum Hardening {
     }
     // A server that closes its connection must not end the process; `Console` ends it when the
     // reader of standard output has gone.
-    signal(SIGPIPE, SIG_IGN)
+    let pipe = signal(SIGPIPE, SIG_IGN)
+    let ignoredPipes = unsafeBitCast(pipe, to: Int.self) == ignored
     try refuseForeignPrivileges()
     try openStandardStreams()
-    let before = Before(coreLimit: setCoreLimit(0))
+    let before = Before(coreLimit: setCoreLimit(0), ignoredPipes: ignoredPipes)
     try forbidDumps()
     cleanEnvironment()
     return before

@@ -11,6 +11,8 @@ final class App {
   let console: Console
   let redactor: Redactor
   let profiles: ProfileStore
+  /// What children are to find as it was; none where no child is started.
+  let before: Hardening.Before?
   private var openedConfig: Config?
   /// What the command works with, for errors that do not say it themselves.
   var context: (profile: String?, account: String?)
@@ -22,8 +24,12 @@ final class App {
     return Moment(seconds: Double(time.tv_sec) + Double(time.tv_nsec) / 1e9)
   }
 
-  init(globals: Globals, json: Bool = false, environment: [String: String]) throws(Failure) {
+  init(
+    globals: Globals, json: Bool = false, environment: [String: String],
+    before: Hardening.Before? = nil
+  ) throws(Failure) {
     self.environment = environment
+    self.before = before
     self.globals = globals
     redactor = Redactor()
     console = Console(

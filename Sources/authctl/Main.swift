@@ -11,8 +11,9 @@ enum Main {
 
   private static func status(of arguments: [String]) -> Int32 {
     let environment: [String: String]
+    let before: Hardening.Before
     do throws(Failure) {
-      _ = try Hardening.begin()
+      before = try Hardening.begin()
       environment = try readEnvironment()
     } catch {
       return fail(error, environment: [:])
@@ -23,14 +24,14 @@ enum Main {
     }
     do throws(Failure) {
       if arguments.isEmpty { return try Overview.show(environment) }
-      return try run(arguments, environment)
+      return try run(arguments, environment, before)
     } catch {
       return fail(error, environment: environment)
     }
   }
 
   private static func run(
-    _ arguments: [String], _ environment: [String: String]
+    _ arguments: [String], _ environment: [String: String], _ before: Hardening.Before
   ) throws(Failure) -> Int32 {
     let type: any ParsableCommand.Type
     let parsed: any ParsableCommand
@@ -48,7 +49,7 @@ enum Main {
       return write(Authctl.helpMessage(for: type) + "\n")
     }
     let app = try App(
-      globals: command.globals, json: command.wantsJSON, environment: environment)
+      globals: command.globals, json: command.wantsJSON, environment: environment, before: before)
     do throws(Failure) { return try command.run(in: app) } catch {
       var failure = error
       failure.profile = failure.profile ?? app.context.profile

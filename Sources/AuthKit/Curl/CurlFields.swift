@@ -330,6 +330,8 @@ extension CurlFields {
         note(told)
         continue
       }
+      // A browser takes anything; who signs in wants the answer of the API.
+      if lower == "accept", header.value == "*/*" { continue }
       guard HeaderSyntax.isToken(header.name), !HeaderSyntax.isForbiddenInRecipe(header.name),
         HeaderSyntax.isRecipeValue(header.value), !seen.contains(lower)
       else {

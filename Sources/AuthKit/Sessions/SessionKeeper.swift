@@ -294,6 +294,16 @@ public final class SessionKeeper {
       permitted: session.signInOrigins)
   }
 
+  /// A session that is not stored, renewed where it is due.
+  ///
+  /// - Throws: what asking for the renewal throws; `session_expired` when the server refuses.
+  public func freshInMemory(_ session: Session) throws(Failure) -> Session {
+    guard session.isDue(now: clock()) else { return session }
+    var fresh = session
+    if try renewInMemory(&fresh) { return fresh }
+    throw expired(session, .due, "no renewal")
+  }
+
   /// A fresh access token for a session that is about to go; whether the server gave one.
   private func renewInMemory(_ session: inout Session) throws(Failure) -> Bool {
     guard let call = profile.recipe.refresh, session.refreshable, api.canRefresh(session),

@@ -313,6 +313,28 @@ public final class API {
     return (pair.name, value.withBytes { String(decoding: $0, as: UTF8.self) })
   }
 
+  /// `template` with the values of `session`, for other programs: what may go with a request, and
+  /// nothing that signs in.
+  ///
+  /// - Throws: `usage` for a template that names something else, `input_needed` for a value that the
+  ///   session does not have.
+  public func text(_ template: String, of session: Session) throws(Failure) -> String {
+    let template = try Template(template)
+    for name in template.names where name != .accessToken && name != .username && !name.isSession {
+      throw Failure(
+        .usage, "{\(name)} is not handed out",
+        hint: "{access_token}, {username} and {session.NAME} are")
+    }
+    let expansion = Expansion(values: values(of: session), profile: profile.name)
+    let value = try expansion.filled(template, for: .plain)
+    return try value.withBytes { (bytes) throws(Failure) in
+      guard !bytes.contains(0) else {
+        throw Failure(.failed, "\(profile.name): the token holds a NUL byte")
+      }
+      return String(decoding: bytes, as: UTF8.self)
+    }
+  }
+
   /// `POST https://api.shop.example/login`, for messages.
   func named(_ call: Call) -> String {
     let path = call.shownPath

@@ -279,15 +279,22 @@ struct Answer {
 }
 
 /// JSON Web Tokens (RFC 7519), looked into and never verified: the server does that.
-enum JWT {
+public enum JWT {
   /// The payload of `token`; nil when it does not have the form of a JWT.
-  static func payload(of token: String) -> JSONValue? {
-    let parts = token.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
-    guard parts.count == 3, let head = base64URLDecoded(parts[0]), head.first == 0x7B,
+  static func payload(of token: String) -> JSONValue? { decode(token.utf8)?.payload }
+
+  /// Header and payload of `token`; nil when it does not have the form of a JWT (RFC 7519,
+  /// section 3).
+  public static func decode(
+    _ token: some Collection<UInt8>
+  ) -> (header: JSONValue, payload: JSONValue)? {
+    let parts = token.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
+    guard parts.count == 3, let head = base64URLDecoded(parts[0]),
+      let header = try? JSONValue.parse(head), case .object = header,
       let bytes = base64URLDecoded(parts[1]), let payload = try? JSONValue.parse(bytes),
       case .object = payload
     else { return nil }
-    return payload
+    return (header, payload)
   }
 
   /// One step of a JSON Pointer (RFC 6901, section 3).

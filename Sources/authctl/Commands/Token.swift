@@ -21,6 +21,9 @@ struct PrintToken: Command {
     help: ArgumentHelp("Renew it unless it has this long.", valueName: "duration"))
   var minTTL: Duration?
 
+  @Flag(name: .customLong("force-refresh"), help: "Renew it first in any case.")
+  var forceRefresh = false
+
   @Flag(
     name: .customLong("allow-password"),
     help: "Print a stored password too.")
@@ -36,7 +39,9 @@ struct PrintToken: Command {
     try Words.refusePassword(choice.profile, allowed: allowPassword)
     let keeper = try app.keeper(for: choice.profile)
     var session = try app.session(for: choice, keeper)
-    session = try keeper.fresh(session, minimum: minTTL?.seconds)
+    session =
+      forceRefresh && session.variable == nil
+      ? try keeper.renewed(session, .asked) : try keeper.fresh(session, minimum: minTTL?.seconds)
     if let minTTL, let left = session.secondsLeft(now: App.now()), left < minTTL.seconds {
       throw keeper.expired(session, .asked, "no token of \(Moment.spoken(minTTL.seconds))")
     }

@@ -1,0 +1,209 @@
+internal import ArgumentParser
+internal import AuthKit
+internal import Glibc
+
+/// `authctl exec [OPTIONS] -- CMD…`
+struct Exec: Command {
+  static let configuration = CommandConfiguration(
+    commandName: "exec", abstract: "Run a program with a token in its environment or in a file.",
+    usage: "authctl exec [<options>] -- <cmd> [<args> ...]",
+    discussion: """
+      The program gets AUTHCTL_TOKEN, AUTHCTL_URL and AUTHCTL_PROFILE, or what --env asks for. The
+      exit status is the program's; 125 when authctl failed before it, 126 and 127 when it could not
+      be run.
+
+      Examples:
+        authctl exec -p shop -- ./deploy.sh
+        authctl exec --env 'AUTH=Bearer {access_token}' -- sh -c 'curl -H "Authorization: $AUTH" ...'
+        authctl exec --file --login -p ./ci/shop.toml -u ci -- make deploy
+      """)
+
+  @Option(
+    parsing: .unconditionalSingleValue,
+    help: ArgumentHelp(
+      "This variable, and no others: the token, or a text.", valueName: "name[=template]"))
+  var env: [String] = []
+
+  @Option(
+    name: .customLong("env-keep"), parsing: .unconditionalSingleValue,
+    help: ArgumentHelp("Leave this secret of authctl's in the environment.", valueName: "name"))
+  var envKeep: [String] = []
+
+  @Flag(help: "The token in a file, kept fresh: AUTHCTL_TOKEN_FILE, BEARER_TOKEN_FILE.")
+  var file = false
+
+  @Option(
+    name: .customLong("token-dir"), parsing: .unconditional,
+    help: ArgumentHelp("Where the file is; else the runtime directory.", valueName: "dir"))
+  var tokenDirectory: String?
+
+  @Flag(help: "Sign in for this program alone: nothing is stored, and it is ended afterwards.")
+  var login = false
+
+  @Flag(name: .customLong("allow-password"), help: "Hand out a stored password too.")
+  var allowPassword = false
+
+  @OptionGroup var credentials: CredentialOptions
+  @Argument(parsing: .postTerminator, help: ArgumentHelp("The program.", valueName: "cmd"))
+  var command: [String] = []
+
+  @OptionGroup(title: "Global options") var globals: Globals
+
+  /// `exec` failed before the program began (contract section 3).
+  private static let notBegun: Int32 = 125
+
+  func run(in app: App) throws(Failure) -> Int32 {
+    guard !command.isEmpty else {
+      throw Failure(.usage, "no program to run", hint: "authctl exec [OPTIONS] -- CMD ARGS")
+    }
+    do throws(Failure) { return try runProgram(app) } catch {
+      app.console.report(error)
+      return Self.notBegun
+    }
+  }
+
+  private func runProgram(_ app: App) throws(Failure) -> Int32 {
+    let choice = try app.choose()
+    try Words.refusePassword(choice.profile, allowed: allowPassword)
+    let keeper = try app.keeper(for: choice.profile)
+    var session = login ? try signIn(keeper, app) : try app.session(for: choice, keeper)
+    if !login { session = try keeper.fresh(session) }
+    var environment = try environment(for: session, keeper, app)
+    guard file || login else {
+      return report(
+        Child(command, environment: environment, before: app.before)
+          .replaceThisProcess(), app)
+    }
+    let relay = try SignalRelay(SignalRelay.endings + [SIGUSR1, SIGUSR2, SIGCHLD])
+    defer { relay.end() }
+    let tokenFile = file ? try makeFile(session, keeper, app) : nil
+    defer { tokenFile?.remove() }
+    for (name, value) in fileVariables(tokenFile) { environment[name] = value }
+    defer { if login { endLogin(session, keeper, app) } }
+    let child: pid_t
+    do throws(Child.CannotStart) {
+      child = try Child(command, environment: environment, before: app.before).start()
+    } catch {
+      return report(error, app)
+    }
+    var next = App.now().seconds
+    return Child.wait(for: child, relay) {
+      if let tokenFile, App.now().seconds >= next {
+        next = App.now().seconds + keepFresh(&session, tokenFile, keeper, app)
+      }
+      return tokenFile == nil ? -1 : Int32(clamping: Int(max(0.1, next - App.now().seconds) * 1000))
+    }
+  }
+
+  // MARK: - Session
+
+  private func signIn(_ keeper: SessionKeeper, _ app: App) throws(Failure) -> Session {
+    let profile = keeper.api.profile
+    let asker = try Asker(
+      app: app, profile: profile, sources: credentials.sources, fields: credentials.field)
+    let call = profile.recipe.login
+    let account = try asker.account(for: call, keeper.api, known: app.namedAccount(profile)?.name)
+    let values = try asker.values(for: call, keeper.api, account: account)
+    return try keeper.api.login(values, account: account) { (origin) throws(Failure) in
+      try asker.code(at: origin)
+    }.session
+  }
+
+  private func endLogin(_ session: Session, _ keeper: SessionKeeper, _ app: App) {
+    if let reason = keeper.revoke(session).1 {
+      app.console.warn("the server did not end the session: \(reason.message)")
+    }
+  }
+
+  /// Renews the session when it is time; gives the seconds until the next look.
+  private func keepFresh(
+    _ session: inout Session, _ tokenFile: TokenFile, _ keeper: SessionKeeper, _ app: App
+  ) -> Double {
+    do throws(Failure) {
+      let old = session.accessToken
+      session = login ? try keeper.freshInMemory(session) : try keeper.fresh(session)
+      if let token = session.accessToken, old.map({ !token.hasSameBytes(as: $0) }) ?? true {
+        try tokenFile.write(token.secret)
+      }
+    } catch {
+      app.console.warn("the token in \(tokenFile.path) was not renewed: \(error.message)")
+      return 15
+    }
+    guard let left = session.secondsLeft(now: App.now()) else { return 3600 }
+    // A little after the moment from which on it counts as due.
+    let margin = min(30, (session.lifetime ?? 120) / 4)
+    return min(3600, max(0.2, left - margin + 0.1))
+  }
+
+  // MARK: - Environment
+
+  private static let forbidden = ["PATH", "IFS", "BASH_ENV", "ENV"]
+
+  private func environment(
+    for session: Session, _ keeper: SessionKeeper, _ app: App
+  ) throws(Failure) -> [String: String] {
+    var environment = SecretCommand.withoutSecrets(app.environment)
+    for name in envKeep { environment[name] = app.environment[name] }
+    if env.isEmpty {
+      environment["AUTHCTL_URL"] = keeper.api.profile.url
+      environment["AUTHCTL_PROFILE"] = keeper.api.profile.name
+    }
+    if env.isEmpty, !file {
+      environment["AUTHCTL_TOKEN"] = try keeper.api.text("{access_token}", of: session)
+    }
+    for item in env {
+      let parts = item.utf8.split(separator: UInt8(ascii: "="), maxSplits: 1)
+        .map { String(decoding: $0, as: UTF8.self) }
+      let name = parts.first ?? ""
+      guard Self.isName(name), !Self.forbidden.contains(name), !name.utf8.starts(with: "LD_".utf8)
+      else {
+        throw Failure(
+          .usage, "--env \(DisplayText.oneLine(name, limit: 60)): not a variable that may be set")
+      }
+      environment[name] = try keeper.api.text(
+        parts.count > 1 ? parts[1] : "{access_token}", of: session)
+    }
+    return environment
+  }
+
+  private static func isName(_ name: String) -> Bool {
+    let isDigit = { (byte: UInt8) in (0x30...0x39).contains(byte) }
+    return !name.isEmpty && !(name.utf8.first.map(isDigit) ?? true)
+      && name.utf8.allSatisfy { byte in
+        (0x41...0x5A).contains(byte & 0xDF) || isDigit(byte) || byte == UInt8(ascii: "_")
+      }
+  }
+
+  private func makeFile(
+    _ session: Session, _ keeper: SessionKeeper, _ app: App
+  ) throws(Failure) -> TokenFile {
+    guard let folder = tokenDirectory ?? TokenFile.runtimeFolder(app.environment) else {
+      throw Failure(
+        .storeMissing, "there is no runtime directory for the token's file",
+        hint: "--token-dir DIR names a folder; best one in memory, below /dev/shm")
+    }
+    guard let token = session.accessToken else { throw keeper.notSignedIn(session.account) }
+    let tokenFile = try TokenFile(below: folder + "/authctl-exec")
+    try tokenFile.write(token.secret)
+    return tokenFile
+  }
+
+  private func fileVariables(_ tokenFile: TokenFile?) -> [(String, String)] {
+    guard let tokenFile else { return [] }
+    return [
+      ("AUTHCTL_TOKEN_FILE", tokenFile.path), ("BEARER_TOKEN_FILE", tokenFile.path),
+      ("AUTHCTL_TOKEN_DIR", tokenFile.folder),
+    ]
+  }
+
+  private func report(_ reason: Child.CannotStart, _ app: App) -> Int32 {
+    switch reason {
+    case .notExecutable(let name):
+      app.console.report(Failure(.failed, "\(DisplayText.oneLine(name)) cannot be executed"))
+      return 126
+    case .notFound(let name):
+      app.console.report(Failure(.failed, "\(DisplayText.oneLine(name)): no such program"))
+      return 127
+    }
+  }
+}

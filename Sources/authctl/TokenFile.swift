@@ -1,0 +1,98 @@
+internal import AuthKit
+internal import Glibc
+
+/// The file `token` in a folder of its own, for as long as a program of `exec` runs (rule B11).
+///
+/// The folder is locked while this process lives: what a killed one left is known by its free lock
+/// and taken away by the next.
+final class TokenFile {
+  /// The folder, 0700.
+  let folder: String
+  private let descriptor: Int32
+  /// The file.
+  var path: String { folder + "/token" }
+
+  /// Makes the folder below `parent`, which is made where it is not there.
+  ///
+  /// - Throws: `failed` when it cannot be made.
+  init(below parent: String) throws(Failure) {
+    if mkdir(parent, 0o700) != 0, errno != EEXIST { throw Self.unusable(parent) }
+    var status = stat()
+    guard lstat(parent, &status) == 0, status.st_mode & S_IFMT == S_IFDIR,
+      status.st_uid == geteuid(), status.st_mode & 0o077 == 0
+    else {
+      throw Failure(
+        .storeMissing, "\(DisplayText.oneLine(parent)) is not a folder of yours alone",
+        hint: "--token-dir DIR names another")
+    }
+    Self.sweep(parent)
+    var template = Array("\(parent)/XXXXXX".utf8CString)
+    guard mkdtemp(&template) != nil else { throw Self.unusable(parent) }
+    folder = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+    guard descriptor >= 0, flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
+      throw Self.unusable(folder)
+    }
+  }
+
+  /// The folder that the system gives a user for such things, or nil.
+  static func runtimeFolder(_ environment: [String: String]) -> String? {
+    let candidates = [environment["XDG_RUNTIME_DIR"], "/run/user/\(geteuid())"].compactMap { $0 }
+    return candidates.first { folder in
+      var status = stat()
+      return folder.utf8.first == UInt8(ascii: "/") && lstat(folder, &status) == 0
+        && status.st_mode & S_IFMT == S_IFDIR && status.st_uid == geteuid()
+        && status.st_mode & 0o077 == 0
+    }
+  }
+
+  /// Puts `token` in place of what is there, whole at any moment.
+  ///
+  /// - Throws: `failed` when it cannot be written.
+  func write(_ token: borrowing Secret) throws(Failure) {
+    let new = path + ".new"
+    unlink(new)
+    let file = open(new, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
+    guard file >= 0 else { throw Self.unusable(folder) }
+    let isWritten = token.withBytes { Glibc.write(file, $0.baseAddress, $0.count) == $0.count }
+    close(file)
+    guard isWritten, rename(new, path) == 0 else {
+      unlink(new)
+      throw Self.unusable(folder)
+    }
+  }
+
+  /// Takes file and folder away.
+  func remove() { Self.remove(folder) }
+
+  private static func remove(_ folder: String) {
+    unlink(folder + "/token")
+    unlink(folder + "/token.new")
+    rmdir(folder)
+  }
+
+  /// Takes away what processes have left that live no more.
+  private static func sweep(_ parent: String) {
+    guard let stream = opendir(parent) else { return }
+    defer { closedir(stream) }
+    while let entry = readdir(stream) {
+      let name = withUnsafePointer(to: &entry.pointee.d_name) {
+        $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+      }
+      guard name.utf8.first != UInt8(ascii: ".") else { continue }
+      let folder = "\(parent)/\(name)"
+      let lock = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+      guard lock >= 0 else { continue }
+      if flock(lock, LOCK_EX | LOCK_NB) == 0 { remove(folder) }
+      close(lock)
+    }
+  }
+
+  private static func unusable(_ path: String) -> Failure {
+    Failure(
+      .failed, "cannot write \(DisplayText.oneLine(path)): \(File.reason())",
+      hint: "--token-dir DIR names another folder")
+  }
+
+  deinit { if descriptor >= 0 { close(descriptor) } }
+}
