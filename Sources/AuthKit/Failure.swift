@@ -46,6 +46,16 @@ public struct Failure: Error {
     }
   }
 
+  /// What `exec` ends with when its program did not run, as `env` and `docker run` do.
+  public enum Exec: Int32 {
+    /// authctl failed before the program.
+    case notBegun = 125
+    /// It is there and cannot be executed.
+    case notExecutable = 126
+    /// There is none of that name.
+    case notFound = 127
+  }
+
   /// What sort of failure it is.
   public var kind: Kind
   /// What happened, in authctl's own words; no trailing full stop, no secret.

@@ -115,10 +115,6 @@ struct Child {
 
   /// ^C and ^\ reach the program by themselves: it is of the terminal's foreground group too.
   private static func isFromTerminal(_ signal: Int32) -> Bool {
-    guard signal == SIGINT || signal == SIGQUIT else { return false }
-    let terminal = open("/dev/tty", O_RDONLY | O_CLOEXEC | O_NOCTTY)
-    guard terminal >= 0 else { return false }
-    defer { close(terminal) }
-    return tcgetpgrp(terminal) == getpgrp()
+    (signal == SIGINT || signal == SIGQUIT) && Terminal.open()?.isInForeground ?? false
   }
 }

@@ -44,21 +44,26 @@ struct OpenAPI {
       case .object? = json["paths"]
     else { return nil }
     root = json
-    // Swagger 2 has host and basePath, OpenAPI 3 a URL that is relative to the document.
+    // Swagger 2 has host and basePath, OpenAPI 3 URLs that are relative to the document.
     var server = json["basePath"]?.text ?? "/"
     if let host = json["host"]?.text { server = "\(url.origin.scheme)://\(host)\(server)" }
-    if case .array(let servers)? = json["servers"], let text = servers.first?["url"]?.text {
-      server = text
+    var servers = [server]
+    if case .array(let all)? = json["servers"], !all.isEmpty {
+      servers = all.prefix(20).compactMap { $0["url"]?.text }
     }
-    var base = ""
-    if let resolved = try? url.resolving(server, from: .server), resolved.origin == url.origin {
-      base = resolved.path
-      while base.utf8.last == UInt8(ascii: "/") { base.removeLast() }
-    } else {
-      foreign.append(server)
+    // The first of this origin: descriptions name those for tests as well.
+    var base: String?
+    for server in servers {
+      if let resolved = try? url.resolving(server, from: .server), resolved.origin == url.origin {
+        base = base ?? resolved.path
+      } else {
+        foreign.append(server)
+      }
     }
-    basePath = base
-    let home = try? url.resolving(base + "/", from: .server)
+    var path = base ?? ""
+    while path.utf8.last == UInt8(ascii: "/") { path.removeLast() }
+    basePath = path
+    let home = try? url.resolving(path + "/", from: .server)
     for flow in schemes.flatMap(\.flows) {
       guard let text = flow.value["tokenUrl"]?.text else { continue }
       guard let target = try? home?.resolving(text, from: .server), target.origin == url.origin
@@ -66,8 +71,8 @@ struct OpenAPI {
         foreign.append(text)
         continue
       }
-      if flow.isPassword, target.path.utf8.starts(with: (base + "/").utf8) {
-        passwordGrant = String(decoding: target.path.utf8.dropFirst(base.utf8.count), as: UTF8.self)
+      if flow.isPassword, target.path.utf8.starts(with: (path + "/").utf8) {
+        passwordGrant = String(decoding: target.path.utf8.dropFirst(path.utf8.count), as: UTF8.self)
       }
     }
   }
@@ -195,7 +200,11 @@ struct OpenAPI {
       resolved($0.value)
     }
     let schema = success?["content"]?["application/json"]?["schema"] ?? success?["schema"]
-    return schema.map(resolved)
+    guard let schema = schema.map(resolved), case .object(let members)? = schema["properties"]
+    else {
+      return nil
+    }
+    return .object([("properties", .object(members.map { ($0.key, resolved($0.value)) }))])
   }
 
   /// `value`, or what its `$ref` into this document names; no other document is ever read.
@@ -209,7 +218,9 @@ struct OpenAPI {
     // A bound, as schemas may name each other in a circle.
     for _ in 0..<200 {
       guard let part = waiting.popLast().map(target) else { break }
-      if case .object(let own)? = part["properties"] { members += own }
+      if case .object(let own)? = part["properties"] {
+        members += own.filter { property in !members.contains { $0.key == property.key } }
+      }
       if case .array(let own)? = part["required"] { required += own }
       if case .array(let further)? = part["allOf"] { waiting += further.prefix(50).reversed() }
     }

@@ -71,11 +71,11 @@ struct SignInOperation {
       guard field.key != userField, field.key != passwordField else { continue }
       if !RecipeReader.isSecretName(field.key), let value = Self.constant(of: field.value) {
         body.append((field.key, value))
-      } else {
+      } else if field.key.utf8.allSatisfy(Template.isNameByte) {
         body.append((field.key, .string("{field.\(field.key)}")))
       }
     }
-    return body.filter { $0.key.utf8.allSatisfy(Template.isNameByte) }
+    return body
   }
 
   /// The one value that a schema allows, or the one that it proposes.
@@ -93,7 +93,8 @@ struct SignInOperation {
 
   /// Fields that must be given beside the name and the password.
   var furtherFields: [String] {
-    body.filter { $0.value.text?.utf8.starts(with: "{field.".utf8) ?? false }.map(\.key)
+    let constants = body.filter { !($0.value.text?.utf8.starts(with: "{field.".utf8) ?? false) }
+    return operation.required.filter { name in !constants.contains { $0.key == name } }
   }
 
   /// Where the answer has the token, when its schema says so.

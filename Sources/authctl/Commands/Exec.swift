@@ -49,16 +49,13 @@ struct Exec: Command {
 
   @OptionGroup(title: "Global options") var globals: Globals
 
-  /// `exec` failed before the program began (contract section 3).
-  private static let notBegun: Int32 = 125
-
   func run(in app: App) throws(Failure) -> Int32 {
     guard !command.isEmpty else {
       throw Failure(.usage, "no program to run", hint: "authctl exec [OPTIONS] -- CMD ARGS")
     }
     do throws(Failure) { return try runProgram(app) } catch {
       app.console.report(error)
-      return Self.notBegun
+      return Failure.Exec.notBegun.rawValue
     }
   }
 
@@ -115,6 +112,9 @@ struct Exec: Command {
     }
   }
 
+  /// Seconds between two tries to renew, where the first came to nothing.
+  private static let patience: Double = 15
+
   /// Renews the session when it is time; gives the seconds until the next look.
   private func keepFresh(
     _ session: inout Session, _ tokenFile: TokenFile, _ keeper: SessionKeeper, _ app: App
@@ -127,7 +127,7 @@ struct Exec: Command {
       }
     } catch {
       app.console.warn("the token in \(tokenFile.path) was not renewed: \(error.message)")
-      return 15
+      return Self.patience
     }
     guard let left = session.secondsLeft(now: App.now()) else { return 3600 }
     // A little after the moment from which on it counts as due.
@@ -200,10 +200,10 @@ struct Exec: Command {
     switch reason {
     case .notExecutable(let name):
       app.console.report(Failure(.failed, "\(DisplayText.oneLine(name)) cannot be executed"))
-      return 126
+      return Failure.Exec.notExecutable.rawValue
     case .notFound(let name):
       app.console.report(Failure(.failed, "\(DisplayText.oneLine(name)): no such program"))
-      return 127
+      return Failure.Exec.notFound.rawValue
     }
   }
 }
