@@ -101,6 +101,11 @@ final class Console {
     for line in Self.wrapped(shown(text)) { complain(line) }
   }
 
+  /// A notice that holds text from elsewhere: one line, however long, that begins with `word`.
+  func notice(_ word: String, foreign text: String) {
+    if !isQuiet { complain("\(word): " + shown(DisplayText.oneLine(text))) }
+  }
+
   /// `authctl: warning: TEXT`; not with `-q`.
   func warn(_ text: String) {
     if !isQuiet { complain("authctl: warning: " + shown(text)) }

@@ -67,12 +67,12 @@ struct Described {
       ("Authorization", "login.authorization"), ("Encoding", "login.encoding"),
       ("Query", "login.query"), ("Headers", "login.headers"), ("Body", "login.body"),
     ] {
-      if let text = told(key) { app.console.notice("\(word): \(DisplayText.oneLine(text))") }
+      if let text = told(key) { app.console.notice(word, foreign: text) }
     }
     if let account = recipe.username {
-      app.console.notice("Account: \(DisplayText.oneLine(account, limit: 80))")
+      app.console.notice("Account", foreign: account)
     }
-    for note in recipe.notes { app.console.notice("Note: \(DisplayText.oneLine(note))") }
+    for note in recipe.notes { app.console.notice("Note", foreign: note) }
     guard app.mayAsk, let terminal = Terminal.open() else { return }
     guard try terminal.confirm("Use it?", default: true) else {
       throw Failure(

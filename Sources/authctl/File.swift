@@ -32,20 +32,6 @@ enum File {
     return text
   }
 
-  /// The folder of the file at `path`, whole.
-  ///
-  /// - Throws: `failed` when there is no such file.
-  static func folder(of path: String) throws(Failure) -> String {
-    guard let real = realpath(path, nil) else {
-      throw Failure(.failed, "cannot read \(DisplayText.oneLine(path)): \(reason())")
-    }
-    defer { free(real) }
-    let whole = String(cString: real)
-    return String(
-      decoding: whole.utf8.dropLast(whole.utf8.reversed().prefix { $0 != 0x2F }.count + 1),
-      as: UTF8.self)
-  }
-
   /// What errno says, in lower case.
   static func reason() -> String { String(cString: strerror(errno)).lowercased() }
 }

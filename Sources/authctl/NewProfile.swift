@@ -17,9 +17,11 @@ struct NewProfile {
 
   /// Takes `address` for the API's base or for the address that signs in (contract section 5).
   ///
-  /// - Parameter assumesYes: what a look at an unknown API suggests is taken without asking.
+  /// - Parameters:
+  ///   - looks: an API of which nothing is said is looked at.
+  ///   - assumesYes: what that suggests is taken without asking.
   static func make(
-    for address: String, _ described: Described, assumesYes: Bool, in app: App
+    for address: String, _ described: Described, looks: Bool, assumesYes: Bool, in app: App
   ) throws(Failure) -> NewProfile {
     guard app.isURL(address) else {
       throw Failure(
@@ -49,7 +51,7 @@ struct NewProfile {
     var settings = described.settings
     if let signInPath {
       settings.append(("login.path", .string(signInPath)))
-    } else if described.wanted.isEmpty {
+    } else if looks, described.wanted.isEmpty {
       settings = try look(at: base, assumesYes, app) ?? settings
     }
     let draft = try app.profiles.draft(name, settings: [("url", .string(base))] + settings)
@@ -67,7 +69,13 @@ struct NewProfile {
       if app.mayAsk { throw error }
       return nil
     }
-    return try Described(lookingAt: base, assumesYes: assumesYes, in: app).settings
+    do throws(Failure) {
+      return try Described(lookingAt: base, assumesYes: assumesYes, in: app).settings
+    } catch {
+      var failure = error
+      if failure.kind == .network { failure.hint = "nothing was stored or changed" }
+      throw failure
+    }
   }
 
   private static func existing(

@@ -70,6 +70,9 @@ struct SecretSource {
   /// The variable that names the file, where no option does.
   var variable: String?
 
+  /// Whether an option gives it.
+  var isGiven: Bool { !options.isEmpty }
+
   /// The options that were given, as they are spelled.
   fileprivate var options: [String] {
     var suffixes: [String] = []

@@ -146,7 +146,7 @@ func failure(pasted text: String) -> Failure? {
         """#)
     #expect(
       try recipe.shown() == [
-        "login.path /api/[v1]/login", "login.encoding json", #"login.headers {"Accept":"*/*"}"#,
+        "login.path /api/[v1]/login", "login.encoding json",
         #"login.body {"data":{"attributes":{"j_username":"{username}","j_password":"{password}"}}}"#,
       ])
     #expect(recipe.username == "björn" && recipe.password?.text == "€!")

@@ -157,8 +157,13 @@ struct CurlFields {
     let isName = username.map { $0.utf8.elementsEqual(value.utf8) } ?? false
     if isSame, !isName, !kind.isProtocolWord { return true }
     // `show_password=1` is a switch, `password_hash` is not.
-    return kind.mentionsPassword && value.utf8.count > 5 && !kind.isProtocolWord ? false : nil
+    let isSwitch = Self.switches.contains(value.asciiLowercased)
+    return kind.mentionsPassword && !isSwitch && !kind.isProtocolWord ? false : nil
   }
+
+  private static let switches: Set<String> = [
+    "", "0", "1", "true", "false", "on", "off", "yes", "no",
+  ]
 
   private mutating func secret(_ name: String, _ kind: CurlFieldName, _ value: String) -> String? {
     let shown = Self.shown(name)

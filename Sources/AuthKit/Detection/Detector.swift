@@ -93,7 +93,8 @@ public struct Detector {
       answers[path] = Answer(head: head, body: body, url: url, of: profile)
       detection.tried.append("GET \(path): \(head.status)")
     } catch {
-      if isFirst { throw error }
+      // An API that cannot be reached shows nothing; one that answers strangely may show more.
+      if isFirst, [.network, .tls, .timeout].contains(error.kind) { throw error }
       detection.tried.append("GET \(path): \(error.message)")
     }
   }

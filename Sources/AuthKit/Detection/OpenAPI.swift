@@ -71,7 +71,9 @@ struct OpenAPI {
         foreign.append(text)
         continue
       }
-      if flow.isPassword, target.path.utf8.starts(with: (path + "/").utf8) {
+      if flow.isPassword, target.query == nil, !text.utf8.contains(UInt8(ascii: "{")),
+        target.path.utf8.starts(with: (path + "/").utf8)
+      {
         passwordGrant = String(decoding: target.path.utf8.dropFirst(path.utf8.count), as: UTF8.self)
       }
     }
@@ -119,7 +121,9 @@ struct OpenAPI {
   /// The header that an apiKey scheme names.
   var keyHeader: String? {
     schemes.lazy.filter { $0.value["type"]?.text == "apiKey" && $0.value["in"]?.text == "header" }
-      .compactMap { $0.value["name"]?.text }.first { HeaderSyntax.isToken($0) }
+      .compactMap { $0.value["name"]?.text }.first {
+        HeaderSyntax.isToken($0) && !HeaderSyntax.isForbiddenInRecipe($0)
+      }
   }
 
   // MARK: - Operations

@@ -85,7 +85,8 @@ struct SignInOperation {
     return values.first { value in
       switch value {
       case .string(let text): !text.utf8.contains(UInt8(ascii: "{"))
-      case .number, .bool: true
+      case .number: value.double != nil
+      case .bool: true
       default: false
       }
     }

@@ -102,11 +102,46 @@ public struct ProfileStore: Sendable {
 
   /// What `text` means as the profile `name`; nothing is written.
   ///
+  /// - Parameter label: what messages call the text; the profile's file when not given.
   /// - Throws: `Failure` of kind `usage`.
-  public func read(_ text: String, as name: String) throws(Failure) -> Profile {
+  public func read(
+    _ text: String, as name: String, label: String? = nil
+  ) throws(Failure) -> Profile {
     try Self.check(name: name)
     let path = path(of: name)
-    return try ProfileReader.read(text: text, name: name, file: path, label: shown(path))
+    return try ProfileReader.read(text: text, name: name, file: path, label: label ?? shown(path))
+  }
+
+  /// Refuses what cannot be the base URL of an API.
+  ///
+  /// - Throws: `Failure` of kind `usage`.
+  public static func check(url: String) throws(Failure) {
+    _ = try WebURL(url, from: .person)
+    if let problem = URLText.problemOfBase(url) {
+      throw Failure(
+        .usage, "\(DisplayText.oneLine(Redactor.withoutQuery(url), limit: 80)): \(problem)",
+        hint: "write https://HOST/PATH")
+    }
+  }
+
+  /// The text of the profile in somebody's file; the names of files in it, which begin at its
+  /// folder, written whole.
+  ///
+  /// - Throws: `Failure` of kind `usage` when there is none, or when others may write it.
+  public static func text(ofFile path: String) throws(Failure) -> String {
+    let file = try file(path)
+    let label = DisplayText.oneLine(path, limit: 200)
+    let folder = ConfigFolder.parent(of: file.path)
+    var text = file.text
+    for name in ["ca_file", "client_cert", "client_key"] {
+      let document = try TOMLDocument(text, label: label)
+      guard let file = document.value(at: ["network", name])?.text,
+        file.utf8.first != UInt8(ascii: "/")
+      else { continue }
+      text = try TOMLEdit.setting(
+        .string("\(folder)/\(file)"), at: ["network", name], in: document)
+    }
+    return text
   }
 
   /// The text of a profile of keys and values, in the order given, and what it means; nothing is
@@ -135,22 +170,6 @@ public struct ProfileStore: Sendable {
     let document = try TOMLDocument(try text(of: name), label: shown(path(of: name)))
     guard document.value(at: ["account"]) != nil else { return document.text }
     return try TOMLEdit.removing(at: ["account"], in: document)
-  }
-
-  /// `text` with the relative names of files, which start at `folder`, written whole.
-  ///
-  /// - Throws: `Failure` of kind `usage` for text that is no TOML.
-  public static func moved(_ text: String, from folder: String) throws(Failure) -> String {
-    var text = text
-    for name in ["ca_file", "client_cert", "client_key"] {
-      let document = try TOMLDocument(text, label: folder)
-      guard let file = document.value(at: ["network", name])?.text,
-        file.utf8.first != UInt8(ascii: "/")
-      else { continue }
-      text = try TOMLEdit.setting(
-        .string("\(folder)/\(file)"), at: ["network", name], in: document)
-    }
-    return text
   }
 
   /// Every mistake of a profile; none when it is right.
@@ -255,30 +274,56 @@ extension ProfileStore {
   /// - Throws: `Failure` of kind `usage` that names file, line and key.
   public func config() throws(Failure) -> Config {
     try checkFolders()
+    return try config(try configDocument(), ignoring: [])
+  }
+
+  /// Every mistake of `config.toml`.
+  public func configMistakes() -> [Failure] {
+    var found: [Failure] = []
+    var ignoring: [[String]] = []
+    while true {
+      do throws(Failure) {
+        try checkFolders()
+        _ = try config(try configDocument(), ignoring: ignoring)
+        return found
+      } catch {
+        found.append(error)
+        guard let key = error.key, !ignoring.contains(key) else { return found }
+        ignoring.append(key)
+      }
+    }
+  }
+
+  private func config(
+    _ document: TOMLDocument, ignoring: [[String]]
+  ) throws(Failure) -> Config {
     var config = Config()
-    let document = try configDocument()
     for (key, value) in try ProfileSchema.entries(
-      of: document, keys: ProfileSchema.configKeys, tables: [])
+      of: document, keys: ProfileSchema.configKeys, tables: [], ignoring: ignoring)
     {
-      let place = "\(document.place(of: [key.name])): \(key.name)"
+      func mistake(_ message: String) -> Failure {
+        var failure = Failure(
+          .usage, "\(document.place(of: [key.name])): \(key.name): \(message)")
+        failure.key = [key.name]
+        return failure
+      }
       switch (key.name, value) {
       case ("default_profile", .string(let text)):
         guard Self.isName(text) || text.utf8.first == UInt8(ascii: "/") else {
-          throw Failure(
-            .usage, "\(place): neither a profile's name nor the whole path of a file")
+          throw mistake("neither a profile's name nor the whole path of a file")
         }
         config.defaultProfile = text
       case ("store", .string(let text)): config.store = text
       case ("store_timeout", .number), ("lock_timeout", .number):
         guard let seconds = value.double, seconds > 0, seconds <= 86400 else {
-          throw Failure(.usage, "\(place): must be more than 0 and at most 86400 seconds")
+          throw mistake("must be more than 0 and at most 86400 seconds")
         }
         if key.name == "store_timeout" {
           config.storeTimeout = seconds
         } else {
           config.lockTimeout = seconds
         }
-      default: throw Failure(.usage, "\(place): must be \(key.kind.described)")
+      default: throw mistake("must be \(key.kind.described)")
       }
     }
     return config

@@ -11,6 +11,8 @@ struct ProfileValues {
   private var items: [String: Item] = [:]
   /// Keys that are taken for absent because a mistake in them is told already.
   private var ignored: [[String]] = []
+  /// The last that was laid on top: the profile's own file.
+  private var file: TOMLDocument?
 
   /// Lays the entries of `document` over those there are, key by key.
   ///
@@ -19,6 +21,7 @@ struct ProfileValues {
     _ document: TOMLDocument, source: EffectiveValue.Source, ignoring: [[String]] = []
   ) throws(Failure) {
     ignored = ignoring
+    file = document
     for entry in try ProfileSchema.entries(of: document, ignoring: ignoring) {
       items[entry.key.name] = Item(value: entry.value, source: source, document: document)
     }
@@ -55,7 +58,8 @@ struct ProfileValues {
 
   /// Whether the table is there, as a whole or in part.
   func hasTable(_ table: String) -> Bool {
-    firstKey(of: table) != nil || ignored.contains { $0.count > 1 && $0[0] == table }
+    firstKey(of: table) != nil
+      || !ignored.contains([table]) && ignored.contains { $0.count > 1 && $0[0] == table }
   }
 
   /// Whether the profile's own file has it.
@@ -90,7 +94,7 @@ struct ProfileValues {
       $0.utf8.starts(with: (table + ".").utf8) && items[$0]?.document != nil
     }
     let place = written.first { isInFile($0) } ?? written.first
-    let document = place.flatMap { items[$0]?.document }
+    let document = place.flatMap { items[$0]?.document } ?? file
     let start = document.map { $0.place(of: [table]) + ": " } ?? ""
     var failure = Failure(.usage, "\(start)\(table): [\(table)] \(message)", hint: hint)
     failure.key = [table]

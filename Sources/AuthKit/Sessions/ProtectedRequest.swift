@@ -11,6 +11,9 @@ public struct ProtectedRequest {
   /// Statuses that the person takes for success (`--ok`).
   public var accepted: (Int) -> Bool = { _ in false }
 
+  /// What the recipe's prefetch gave already, with the cookies that go along.
+  var taken: (values: Values, cookies: CookieJar)?
+
   /// A request with the limits that `get` has.
   public init(_ request: WireRequest) { self.request = request }
 }
@@ -86,7 +89,7 @@ extension SessionKeeper {
     _ onBody: (UnsafeRawBufferPointer) throws(Failure) -> Void
   ) throws(Failure) -> Answer? {
     let credential: Credential
-    switch try self.credential(of: session, for: wanted.request) {
+    switch try self.credential(of: session, for: wanted) {
     case .ready(let ready): credential = ready
     case .rejected(let answer): return answer
     }
@@ -178,14 +181,19 @@ extension SessionKeeper {
   /// What carries `session` with `request`: headers and cookies, with what the recipe fetches first
   /// for requests that may change something.
   private func credential(
-    of session: Session, for request: WireRequest
+    of session: Session, for wanted: ProtectedRequest
   ) throws(Failure) -> Attached {
     let recipe = profile.recipe
-    let isRead = ["GET", "HEAD", "OPTIONS"].contains(request.method)
+    let isRead = ["GET", "HEAD", "OPTIONS"].contains(wanted.request.method)
     let pairs = recipe.request.headers + (isRead ? [] : recipe.request.writeHeaders)
     var values = api.values(of: session)
     var cookies = recipe.request.cookies ? session.cookies : nil
-    if let prefetch = recipe.prefetch, prefetch.isNeeded(for: pairs.flatMap(\.value.names)) {
+    if let taken = wanted.taken {
+      values.merge(taken.values)
+      cookies = taken.cookies
+    } else if let prefetch = recipe.prefetch,
+      prefetch.isNeeded(for: pairs.flatMap(\.value.names))
+    {
       let answer = try api.fetch(
         prefetch, values: values, cookies: session.cookies, permitted: session.requestOrigins)
       if answer.head.status == 401 { return .rejected(answer) }
@@ -277,7 +285,7 @@ extension SessionKeeper {
 
   /// The answer to a call that carries the session, or what else its `authorization` says.
   private func ask(_ call: Call, _ session: Session) throws(Failure) -> Answer {
-    let values = api.values(of: session)
+    var values = api.values(of: session)
     guard call.authorization == .access else {
       return try api.send(
         call, values: values, cookies: session.cookies, permitted: session.signInOrigins)
@@ -285,7 +293,17 @@ extension SessionKeeper {
     // The session's headers are attached to each try: after a renewal they are others.
     var plain = call
     plain.authorization = .none
+    var taken: (values: Values, cookies: CookieJar)?
+    if let prefetch = profile.recipe.prefetch,
+      prefetch.isNeeded(for: plain.names(request: profile.recipe.request))
+    {
+      let answer = try api.fetch(
+        prefetch, values: values, cookies: session.cookies, permitted: session.requestOrigins)
+      try api.take(prefetch, of: answer, into: &values)
+      taken = (values.filtered(\.isTaken), try answer.cookies(now: clock()))
+    }
     var wanted = ProtectedRequest(try api.request(for: plain, values: values))
+    wanted.taken = taken
     // A redirect of a recipe's call is an answer that was not understood (rule A6).
     wanted.maximumRedirects = 0
     wanted.timeLimit = HTTPClient.signInTime

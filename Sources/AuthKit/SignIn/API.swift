@@ -93,9 +93,20 @@ public final class API {
   }
 
   /// `{taken.NAME}`: values of one answer for the request that follows.
+  ///
+  /// - Throws: `answer_not_understood` when one is not there.
   func take(_ wanted: [Kept], of answer: Answer, into values: inout Values) throws(Failure) {
     for kept in wanted {
-      guard let value = try answer.keptText(at: [kept.place]) else { continue }
+      guard let value = try answer.keptText(at: [kept.place]), !value.isEmpty else {
+        var failure = Failure(
+          .answerNotUnderstood,
+          "\(profile.name): the answer of \(Redactor.withoutQuery(answer.url.text)) has no "
+            + "\(kept.name) (HTTP \(answer.head.status), \(answer.shape))",
+          hint: "authctl profile show tells where it is looked for (take)")
+        failure.server = answer.words
+        failure.status = answer.head.status
+        throw failure
+      }
       redactor.learn(value)
       values[.taken(kept.name)] = SharedSecret(value)
     }

@@ -49,7 +49,9 @@ struct Login: Command {
     var address = try described.base(url)
     if address == nil { address = try askForAddress(app) }
     if let address {
-      let new = try NewProfile.make(for: address, described, assumesYes: yes, in: app)
+      let isAdopted = token.source.isGiven || refreshToken.source.isGiven
+      let new = try NewProfile.make(
+        for: address, described, looks: !isAdopted, assumesYes: yes, in: app)
       made = new
       choice = Choice(profile: new.profile, reason: new.isNew ? "new" : "by its URL")
     } else {

@@ -57,7 +57,7 @@ struct ProfileAdd: Command {
       throw Failure(
         .usage, "missing expected argument <url>", hint: "authctl profile add \(name) https://...")
     }
-    _ = try WebURL(base, from: .person)
+    try ProfileStore.check(url: base)
     return try app.profiles.draft(name, settings: [("url", .string(base))] + described.settings)
   }
 }

@@ -58,8 +58,11 @@ struct ProfileImport: Command {
         .usage, "there is a profile called \(name) already",
         hint: "import it under another name, or authctl profile remove \(name)")
     }
-    let text = try movedText()
-    let draft = try app.profiles.read(text, as: name)
+    let label = file == "-" ? "standard input" : DisplayText.oneLine(file, limit: 200)
+    let text =
+      file == "-"
+      ? try File.text(file, option: "profile import") : try ProfileStore.text(ofFile: file)
+    let draft = try app.profiles.read(text, as: name, label: label)
     let recipients = try draft.recipients()
     for (origin, gets) in recipients.origins {
       app.console.notice("\(name) sends to \(origin): \(gets)")
@@ -71,12 +74,6 @@ struct ProfileImport: Command {
       "Made the profile \(name): \(app.profiles.shown(app.profiles.path(of: name)))")
     if output.json { try app.console.out(Shown.json(of: draft)) }
     return 0
-  }
-
-  /// The text, its file names written whole: they began at the folder of the file.
-  private func movedText() throws(Failure) -> String {
-    let text = try File.text(file, option: "profile import")
-    return file == "-" ? text : try ProfileStore.moved(text, from: try File.folder(of: file))
   }
 
   private func askForTrust(_ app: App) throws(Failure) {
@@ -110,28 +107,31 @@ struct ProfileCheck: Command {
   var wantsJSON: Bool { output.json }
 
   func run(in app: App) throws(Failure) -> Int32 {
-    var mistakes: [Failure] = []
-    let all = names.isEmpty ? try app.profiles.names() : names
-    if names.isEmpty {
-      do throws(Failure) { _ = try app.config() } catch { mistakes.append(error) }
-    }
-    var results: [JSONValue] = []
-    for name in all {
-      let found = try app.profiles.mistakes(name)
-      mistakes += found
-      results.append(
-        .object([
-          ("name", .string(name)), ("ok", .bool(found.isEmpty)),
-          ("mistakes", .array(found.map(Self.json))),
-        ]))
-      if found.isEmpty { app.console.notice("\(DisplayText.oneLine(name)): no mistakes") }
+    var results: [(name: String, mistakes: [Failure])] = []
+    if names.isEmpty { results.append(("config.toml", app.profiles.configMistakes())) }
+    for name in names.isEmpty ? try app.profiles.names() : names {
+      // One that cannot be read does not keep the others from being told.
+      do throws(Failure) { results.append((name, try app.profiles.mistakes(name))) } catch {
+        results.append((name, [error]))
+      }
     }
     if output.json {
-      try app.console.out(JSONValue.array(results).serialized())
+      try app.console.out(
+        JSONValue.array(
+          results.map { name, mistakes in
+            .object([
+              ("name", .string(name)), ("ok", .bool(mistakes.isEmpty)),
+              ("mistakes", .array(mistakes.map(Self.json))),
+            ])
+          }
+        ).serialized())
     } else {
-      for mistake in mistakes { app.console.report(mistake) }
+      for (name, mistakes) in results {
+        for mistake in mistakes { app.console.report(mistake) }
+        if mistakes.isEmpty { app.console.notice("\(DisplayText.oneLine(name)): no mistakes") }
+      }
     }
-    return mistakes.isEmpty ? 0 : Failure.Kind.usage.exitCode
+    return results.flatMap(\.mistakes).map(\.kind.exitCode).max() ?? 0
   }
 
   private static func json(_ mistake: Failure) -> JSONValue {
