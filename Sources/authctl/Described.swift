@@ -106,7 +106,8 @@ struct Described {
     if assumesYes || Self.isUsual(finding.settings) {
       settings = finding.settings
     } else if let terminal {
-      let question = finding.preset.map { "Use preset \($0)?" } ?? "Use it?"
+      let isPreset = finding.settings.allSatisfy { ["preset", "url"].contains($0.key) }
+      let question = finding.preset.flatMap { isPreset ? "Use preset \($0)?" : nil } ?? "Use it?"
       settings =
         try terminal.confirm(question, default: true)
         ? finding.settings : settings + (try Self.ask(terminal))

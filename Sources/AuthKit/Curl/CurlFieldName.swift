@@ -63,7 +63,10 @@ struct CurlFieldName {
   }
 
   /// Whether it speaks of a password: it repeats it, or is made of it, or asks for one to be shown.
-  var mentionsPassword: Bool { holds(["passw", "pwd"]) || words.contains("pass") }
+  var mentionsPassword: Bool {
+    holds(["passw", "pwd"]) || words.contains(where: Self.passWords.contains)
+  }
+  private static let passWords: Set<String> = ["pass", "newpass", "oldpass", "userpass"]
 
   /// How likely it holds the user's name: 0 is likeliest, nil not at all.
   var userRank: Int? {

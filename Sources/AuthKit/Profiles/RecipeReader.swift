@@ -34,6 +34,13 @@ struct RecipeReader {
     recipe.whoami = try call("whoami")
     recipe.request.headers = try headers("request.headers", in: "request")
     recipe.request.writeHeaders = try headers("request.write_headers", in: "request")
+    for pair in recipe.request.writeHeaders
+    where recipe.request.headers.contains(where: {
+      $0.name.asciiLowercased == pair.name.asciiLowercased
+    }) {
+      throw values.failure(
+        "request.write_headers", pair.name, "stands in request.headers already")
+    }
     recipe.request.cookies = try values.flag("request.cookies") ?? false
     recipe.network = try network()
     recipe.usesOAuth = try checkOAuth()

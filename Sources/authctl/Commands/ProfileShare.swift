@@ -108,7 +108,8 @@ struct ProfileCheck: Command {
 
   func run(in app: App) throws(Failure) -> Int32 {
     var results: [(name: String, mistakes: [Failure])] = []
-    if names.isEmpty { results.append(("config.toml", app.profiles.configMistakes())) }
+    let configMistakes = names.isEmpty ? app.profiles.configMistakes() : []
+    if !configMistakes.isEmpty { results.append(("config.toml", configMistakes)) }
     for name in names.isEmpty ? try app.profiles.names() : names {
       // One that cannot be read does not keep the others from being told.
       do throws(Failure) { results.append((name, try app.profiles.mistakes(name))) } catch {
@@ -126,10 +127,10 @@ struct ProfileCheck: Command {
           }
         ).serialized())
     } else {
-      for (name, mistakes) in results {
-        for mistake in mistakes { app.console.report(mistake) }
-        if mistakes.isEmpty { app.console.notice("\(DisplayText.oneLine(name)): no mistakes") }
+      for (name, mistakes) in results where mistakes.isEmpty {
+        app.console.notice("\(DisplayText.oneLine(name)): no mistakes")
       }
+      for mistake in results.flatMap(\.mistakes) { app.console.report(mistake) }
     }
     return results.flatMap(\.mistakes).map(\.kind.exitCode).max() ?? 0
   }
