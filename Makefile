@@ -75,11 +75,15 @@ install:
 	@test -x .build/authctl || { echo "Nothing is built yet: run make first" >&2; exit 1; }
 	install -d "$(DESTDIR)$(PREFIX)/bin"
 	install -m 755 .build/authctl "$(DESTDIR)$(PREFIX)/bin/authctl"
+	for program in git docker bazel; do \
+	  ln -sf authctl "$(DESTDIR)$(PREFIX)/bin/$$program-credential-authctl"; done
 	install -d "$(DESTDIR)$(PREFIX)/share/man/man5"
 	install -m 644 man/authctl-profile.5 "$(DESTDIR)$(PREFIX)/share/man/man5/"
 
 uninstall:
 	rm -f "$(DESTDIR)$(PREFIX)/bin/authctl"
+	for program in git docker bazel; do \
+	  rm -f "$(DESTDIR)$(PREFIX)/bin/$$program-credential-authctl"; done
 	rm -f "$(DESTDIR)$(PREFIX)/share/man/man5/authctl-profile.5"
 
 clean:

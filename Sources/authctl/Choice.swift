@@ -49,8 +49,7 @@ extension App {
 
   /// Whether a target is a URL and not a path.
   func isURL(_ target: String) -> Bool {
-    let head = String(decoding: target.utf8.prefix(8), as: UTF8.self).lowercased()
-    return head.utf8.starts(with: "http://".utf8) || head.utf8.starts(with: "https://".utf8)
+    URLWords.hasScheme(target)
   }
 
   private func chooseByURL(_ target: String) throws(Failure) -> Choice? {

@@ -6,7 +6,14 @@ internal import Glibc
 @main
 enum Main {
   static func main() {
-    exit(status(of: Array(CommandLine.arguments.dropFirst())))
+    exit(status(of: called + CommandLine.arguments.dropFirst()))
+  }
+
+  /// `helper git` where this program was called by the name that git knows, and the like.
+  private static var called: [String] {
+    let name = CommandLine.arguments.first?.utf8.split(separator: UInt8(ascii: "/")).last
+    let program = name.flatMap { HelperGroup.programs[String(decoding: $0, as: UTF8.self)] }
+    return program.map { ["helper", $0] } ?? []
   }
 
   private static func status(of arguments: [String]) -> Int32 {

@@ -7,6 +7,14 @@ public struct Recipients {
 }
 
 extension Profile {
+  /// Where access token, cookies, kept values and the application's key may go: `url` and
+  /// `allow_origins` (rule A2).
+  public func requestOrigins() throws(Failure) -> [Origin] {
+    var origins = [try WebURL(url, from: .person).origin]
+    for text in recipe.network.allowOrigins { origins.append(try Origin(text)) }
+    return origins
+  }
+
   /// The origins that receive passwords, tokens or a browser, and what takes trust.
   ///
   /// - Throws: `Failure` of kind `usage` for a URL that libcurl does not take.

@@ -23,11 +23,7 @@ public final class API {
   // MARK: - Origins
 
   /// Where access token, cookies, kept values and the application's key may go (rule A2).
-  public func requestOrigins() throws(Failure) -> [Origin] {
-    var origins = [base.origin]
-    for text in profile.recipe.network.allowOrigins { origins.append(try Origin(text)) }
-    return origins
-  }
+  public func requestOrigins() throws(Failure) -> [Origin] { try profile.requestOrigins() }
 
   /// Where password, codes and refresh token may go: the origins of the recipe's own requests and
   /// `sign_in_origins`.
