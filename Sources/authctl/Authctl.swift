@@ -27,7 +27,12 @@ struct Authctl: ParsableCommand {
           Login.self, Register.self, Logout.self, Whoami.self, Status.self, Refresh.self,
           PrintToken.self,
         ]),
-      CommandGroup(name: "Requests:", subcommands: [Get.self, Exec.self, HelperGroup.self]),
+      CommandGroup(
+        name: "Requests:",
+        subcommands: [
+          Get.self, Request.self, Head.self, Post.self, Put.self, Patch.self, Delete.self,
+        ]),
+      CommandGroup(name: "Other programs:", subcommands: [Exec.self, HelperGroup.self]),
       CommandGroup(
         name: "Setting up:", subcommands: [ProfileGroup.self, StoreGroup.self, JWTGroup.self]),
     ])

@@ -19,6 +19,13 @@ enum CommandWords {
     case run(any ParsableCommand.Type, [String], name: String)
   }
 
+  /// Whether the words are of a request command, where `--json` is curl's.
+  static func isRequest(_ words: [String]) -> Bool {
+    let names = [Get.self, Request.self, Head.self, Post.self, Put.self, Patch.self, Delete.self]
+      .map { (type: any ParsableCommand.Type) in commandName(type) }
+    return words.dropFirst().contains(where: names.contains)
+  }
+
   /// Finds the command by its name, so that the parser has one command to look at and not all.
   ///
   /// - Throws: `usage` for an unknown command, naming the nearest.

@@ -70,7 +70,8 @@ enum Main {
   private static func fail(_ failure: Failure, environment: [String: String]) -> Int32 {
     let asJSON =
       App.wantsJSONErrors(nil, false, environment)
-      || CommandLine.arguments.contains { $0 == "--errors=json" || $0 == "--json" }
+      || CommandLine.arguments.contains { $0 == "--errors=json" }
+      || CommandLine.arguments.contains("--json") && !CommandWords.isRequest(CommandLine.arguments)
       || hasPair("--errors", "json")
     Console(
       quiet: false, verbosity: 0, errorsAsJSON: asJSON, redactor: Redactor(),

@@ -6,13 +6,26 @@ struct RequestRun {
   private let method: String
   private let target: String
   private let options: RequestOptions
+  private let body: RequestBody
   private let accepted: (Int) -> Bool
 
-  init(_ app: App, method: String, target: String, _ options: RequestOptions) throws(Failure) {
+  init(
+    _ app: App, method: String, target: String, _ options: RequestOptions, _ data: BodyOptions
+  ) throws(Failure) {
     self.app = app
     self.method = method
     self.target = target
     self.options = options
+    guard options.method == nil else {
+      throw Failure(
+        .usage, "-X is not needed: the method is the command's",
+        hint: "authctl request METHOD TARGET takes any")
+    }
+    if data.isBody, method == "GET" || method == "HEAD" {
+      throw Failure(
+        .usage, "a \(method) has no body", hint: "-G puts the data into the URL's query")
+    }
+    body = try data.body()
     accepted = try options.accepted()
     if options.fail {
       throw Failure(
@@ -35,9 +48,11 @@ struct RequestRun {
   func run() throws(Failure) -> Int32 {
     let choice = try chosen()
     let keeper = try app.keeper(for: choice.profile, options: options.http)
-    let url = try keeper.api.url(for: target)
+    let url = try keeper.api.url(for: targetWithQuery)
     var wanted = ProtectedRequest(
-      WireRequest(method: method, url: url, headers: try headers(choice.profile)))
+      WireRequest(
+        method: method, url: url, headers: try headers(choice.profile),
+        body: body.content ?? (takesBody ? SharedSecret("") : nil)))
     wanted.maximumRedirects = options.maximumRedirects
     wanted.followsAllMethods = options.location
     wanted.accepted = accepted
@@ -56,6 +71,16 @@ struct RequestRun {
       (head, body) throws(Failure) in
       try keeper.send(wanted, with: session, onHead: head, onBody: body)
     }
+  }
+
+  /// Whether a request without data says so, by `Content-Length: 0` (RFC 9110, section 8.6).
+  private var takesBody: Bool { ["POST", "PUT", "PATCH"].contains(method) }
+
+  /// The target with what `-G` and `--url-query` add to its query.
+  private var targetWithQuery: String {
+    guard !body.query.isEmpty else { return target }
+    let mark = target.utf8.contains(UInt8(ascii: "?")) ? "&" : "?"
+    return target + mark + body.query
   }
 
   /// Without a credential, a URL needs no profile.
@@ -82,7 +107,7 @@ struct RequestRun {
         final = (head, hops.url)
         sink = try BodySink(
           app.console, head: head, options, isWanted: isSuccess(head.status),
-          shownHead: options.include ? shown(head, profile) : nil)
+          shownHead: options.include || method == "HEAD" ? shown(head, profile) : nil)
       } _: { (bytes) throws(Failure) in
         try sink?.take(bytes)
       }
@@ -140,6 +165,16 @@ struct RequestRun {
         }
       }
     }
+    let own = Set(headers.map(\.name.asciiLowercased))
+    if let type = body.type, !own.contains("content-type") {
+      headers.append(try WireHeader(name: "Content-Type", value: type))
+    }
+    if body.content == nil, takesBody, !own.contains("content-type") {
+      headers.append(try WireHeader(removing: "Content-Type"))
+    }
+    if body.type == "application/json", !own.contains("accept") {
+      headers.append(try WireHeader(name: "Accept", value: "application/json"))
+    }
     return headers
   }
 
@@ -167,8 +202,7 @@ struct RequestRun {
     }
     guard !options.anonymous else { return }
     let lower = name.asciiLowercased
-    let carriers = profile.recipe.request.headers.filter { !$0.value.names.isEmpty }
-    if carriers.contains(where: { $0.name.asciiLowercased == lower })
+    if profile.recipe.request.carriers.contains(where: { $0.asciiLowercased == lower })
       || lower == "cookie" && profile.recipe.request.cookies
     {
       throw Failure(
@@ -185,8 +219,7 @@ struct RequestRun {
   private func shown(_ head: ResponseHead, _ profile: Profile) -> String {
     var secret: Set<String> = []
     if !options.showSecrets {
-      let named = profile.recipe.request.headers.filter { !$0.value.names.isEmpty }.map(\.name)
-      secret = Set(named.map(\.asciiLowercased))
+      secret = Set(profile.recipe.request.carriers.map(\.asciiLowercased))
       secret.formUnion(profile.secretAnswerHeaders.map(\.asciiLowercased))
       if profile.recipe.request.cookies { secret.insert("set-cookie") }
     }

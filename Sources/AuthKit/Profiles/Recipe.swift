@@ -194,6 +194,11 @@ public struct RequestRecipe: Sendable {
   /// Keep Set-Cookie beside the token and send the cookies back.
   public var cookies = false
   init() {}
+
+  /// The names of headers in which a value of the session goes (rule B2).
+  public var carriers: [String] {
+    (headers + writeHeaders).filter { !$0.value.names.isEmpty }.map(\.name)
+  }
 }
 
 /// The table `[network]`.
@@ -287,8 +292,7 @@ extension Profile {
   /// Headers of a request in which the recipe puts a value.
   var filledHeaders: [String] {
     let calls = calls.flatMap(\.call.headers)
-    return (recipe.request.headers + recipe.request.writeHeaders + calls)
-      .filter { !$0.value.names.isEmpty }.map(\.name)
+    return recipe.request.carriers + calls.filter { !$0.value.names.isEmpty }.map(\.name)
   }
 
   /// Every call of the recipe with the table that it stands in.

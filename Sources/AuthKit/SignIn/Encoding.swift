@@ -16,7 +16,7 @@ extension SecretBuilder {
   }
 
   /// application/x-www-form-urlencoded of the URL standard: a space is `+`.
-  mutating func appendFormEncoded(_ bytes: UnsafeRawBufferPointer) {
+  public mutating func appendFormEncoded(_ bytes: UnsafeRawBufferPointer) {
     for byte in bytes {
       if byte == 0x20 {
         append(UInt8(ascii: "+"))

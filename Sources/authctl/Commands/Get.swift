@@ -68,6 +68,11 @@ struct RequestOptions: ParsableArguments {
   @Flag(name: .customLong("show-secrets"), help: "With -i: do not mask headers.")
   var showSecrets = false
 
+  @Option(
+    name: [.customShort("X", allowingJoined: true), .customLong("request")],
+    parsing: .unconditional, help: .hidden)
+  var method: String?
+
   @Flag(name: [.customShort("s"), .customLong("silent")], help: .hidden) var silent = false
   @Flag(name: [.customShort("S"), .customLong("show-error")], help: .hidden) var showError = false
   @Flag(name: [.customShort("N"), .customLong("no-buffer")], help: .hidden) var noBuffer = false
@@ -105,7 +110,8 @@ struct RequestOptions: ParsableArguments {
 }
 
 /// `authctl get TARGET`
-struct Get: Command {
+struct Get: MethodCommand {
+  static let method = "GET"
   static let configuration = CommandConfiguration(
     commandName: "get", abstract: "An authenticated GET.",
     discussion: """
@@ -118,10 +124,7 @@ struct Get: Command {
   @Argument(help: ArgumentHelp("/PATH of the API, or a URL.", valueName: "target"))
   var target: String
 
+  @OptionGroup(title: "Query") var body: BodyOptions
   @OptionGroup var options: RequestOptions
   @OptionGroup(title: "Global options") var globals: Globals
-
-  func run(in app: App) throws(Failure) -> Int32 {
-    try RequestRun(app, method: "GET", target: target, options).run()
-  }
 }

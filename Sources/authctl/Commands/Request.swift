@@ -1,0 +1,134 @@
+internal import ArgumentParser
+internal import AuthKit
+
+/// `authctl request METHOD TARGET`
+struct Request: Command {
+  static let configuration = CommandConfiguration(
+    commandName: "request", abstract: "An authenticated request of any method.",
+    discussion: """
+      head, post, put, patch and delete are the same with the method fixed.
+
+      Examples:
+        authctl request PROPFIND /files/
+        authctl request POST /orders --json '{"item":7}'
+        authctl request PUT /notes/1 --input note.txt -H 'Content-Type: text/plain'
+      """)
+
+  @Argument(help: ArgumentHelp("The method (RFC 9110, section 9).", valueName: "method"))
+  var method: String
+  @Argument(help: ArgumentHelp("/PATH of the API, or a URL.", valueName: "target"))
+  var target: String
+
+  @OptionGroup(title: "Body") var body: BodyOptions
+  @OptionGroup var options: RequestOptions
+  @OptionGroup(title: "Global options") var globals: Globals
+
+  func run(in app: App) throws(Failure) -> Int32 {
+    guard HeaderSyntax.isToken(method) else {
+      throw Failure(.usage, "\(DisplayText.oneLine(method, limit: 40)) is not a method (RFC 9110)")
+    }
+    // Methods are case-sensitive; nobody means another one by `post`.
+    let known = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
+    let upper = method.uppercased()
+    return try RequestRun(
+      app, method: known.contains(upper) ? upper : method, target: target, options, body
+    ).run()
+  }
+}
+
+/// A command whose name is the method.
+protocol MethodCommand: Command {
+  static var method: String { get }
+  var target: String { get }
+  var body: BodyOptions { get }
+  var options: RequestOptions { get }
+}
+
+extension MethodCommand {
+  func run(in app: App) throws(Failure) -> Int32 {
+    try RequestRun(app, method: Self.method, target: target, options, body).run()
+  }
+
+  /// How the five differ: nothing but the name and the examples.
+  static func configuration(_ examples: String) -> CommandConfiguration {
+    CommandConfiguration(
+      commandName: method.lowercased(), abstract: "An authenticated \(method).",
+      discussion: "Examples:\n" + examples)
+  }
+}
+
+/// `authctl head TARGET`
+struct Head: MethodCommand {
+  static let method = "HEAD"
+  static let configuration = configuration(
+    """
+      authctl head /report.pdf
+      authctl head -p shop '/orders?open=1'
+    """)
+  @Argument(help: ArgumentHelp("/PATH of the API, or a URL.", valueName: "target"))
+  var target: String
+  @OptionGroup(title: "Body") var body: BodyOptions
+  @OptionGroup var options: RequestOptions
+  @OptionGroup(title: "Global options") var globals: Globals
+}
+
+/// `authctl post TARGET`
+struct Post: MethodCommand {
+  static let method = "POST"
+  static let configuration = configuration(
+    """
+      authctl post /orders --json '{"item":7}'
+      authctl post /orders -d item=7 -d count=2
+      jq -n '{item:7}' | authctl post /orders --json @-
+    """)
+  @Argument(help: ArgumentHelp("/PATH of the API, or a URL.", valueName: "target"))
+  var target: String
+  @OptionGroup(title: "Body") var body: BodyOptions
+  @OptionGroup var options: RequestOptions
+  @OptionGroup(title: "Global options") var globals: Globals
+}
+
+/// `authctl put TARGET`
+struct Put: MethodCommand {
+  static let method = "PUT"
+  static let configuration = configuration(
+    """
+      authctl put /notes/1 --json '{"text":"hello"}'
+      authctl put /notes/1 --input note.txt -H 'Content-Type: text/plain'
+    """)
+  @Argument(help: ArgumentHelp("/PATH of the API, or a URL.", valueName: "target"))
+  var target: String
+  @OptionGroup(title: "Body") var body: BodyOptions
+  @OptionGroup var options: RequestOptions
+  @OptionGroup(title: "Global options") var globals: Globals
+}
+
+/// `authctl patch TARGET`
+struct Patch: MethodCommand {
+  static let method = "PATCH"
+  static let configuration = configuration(
+    """
+      authctl patch /orders/1 --json '{"count":3}'
+      authctl patch /orders/1 --json @change.json
+    """)
+  @Argument(help: ArgumentHelp("/PATH of the API, or a URL.", valueName: "target"))
+  var target: String
+  @OptionGroup(title: "Body") var body: BodyOptions
+  @OptionGroup var options: RequestOptions
+  @OptionGroup(title: "Global options") var globals: Globals
+}
+
+/// `authctl delete TARGET`
+struct Delete: MethodCommand {
+  static let method = "DELETE"
+  static let configuration = configuration(
+    """
+      authctl delete /orders/1
+      authctl delete /orders/1 --ok 404
+    """)
+  @Argument(help: ArgumentHelp("/PATH of the API, or a URL.", valueName: "target"))
+  var target: String
+  @OptionGroup(title: "Body") var body: BodyOptions
+  @OptionGroup var options: RequestOptions
+  @OptionGroup(title: "Global options") var globals: Globals
+}
