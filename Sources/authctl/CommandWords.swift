@@ -48,7 +48,21 @@ enum CommandWords {
     let behind = Array(leading) + rest.dropFirst(depth)
     let isHelp = behind.prefix { $0 != "--" }.contains { $0 == "-h" || $0 == "--help" }
     if isHelp || !subcommands(of: command).isEmpty { return .help(command) }
-    return .run(command, behind, name: rest.prefix(depth).joined(separator: " "))
+    return .run(command, separated(behind), name: rest.prefix(depth).joined(separator: " "))
+  }
+
+  /// `-da=1` as `-d a=1`: the parser would take `a` for a part of the option's name.
+  private static func separated(_ words: [String]) -> [String] {
+    let own = words.prefix { $0 != "--" }
+    let joined = own.flatMap { word -> [String] in
+      let bytes = word.utf8
+      let isJoined =
+        bytes.count > 2 && bytes.first == UInt8(ascii: "-")
+        && "puodHmX".utf8.contains(bytes[bytes.index(after: bytes.startIndex)])
+        && bytes.contains(UInt8(ascii: "="))
+      return isJoined ? [String(word.prefix(2)), String(word.dropFirst(2))] : [word]
+    }
+    return joined + words.dropFirst(own.count)
   }
 
   private static func globalOptions(before words: [String]) throws(Failure) -> ArraySlice<String> {

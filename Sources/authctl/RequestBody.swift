@@ -22,7 +22,7 @@ struct BodyOptions: ParsableArguments {
 
   @Option(
     name: .customLong("data-urlencode"), parsing: .unconditionalSingleValue,
-    help: ArgumentHelp("Encoded for a form: TEXT, NAME=TEXT, @FILE, NAME@FILE.", valueName: "data"))
+    help: ArgumentHelp("Encoded for a form: NAME=TEXT, NAME@FILE, TEXT.", valueName: "data"))
   var dataURLEncode: [String] = []
 
   @Option(
@@ -97,6 +97,7 @@ struct BodyOptions: ParsableArguments {
       return body
     }
     body.type = isForm ? "application/x-www-form-urlencoded" : "application/json"
+    body.wantsJSON = !isForm
     if !isForm {
       guard content.withBytes({ (try? JSONValue.parse($0)) != nil }) else {
         throw Failure(
@@ -114,6 +115,8 @@ struct RequestBody {
   var content: SharedSecret?
   /// Its Content-Type, where the options say it.
   var type: String?
+  /// Whether JSON is asked for as well (`--json`).
+  var wantsJSON = false
   /// What joins the URL's query; empty for nothing.
   var query = ""
 }

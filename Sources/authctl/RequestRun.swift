@@ -172,7 +172,7 @@ struct RequestRun {
     if body.content == nil, takesBody, !own.contains("content-type") {
       headers.append(try WireHeader(removing: "Content-Type"))
     }
-    if body.type == "application/json", !own.contains("accept") {
+    if body.wantsJSON, !own.contains("accept") {
       headers.append(try WireHeader(name: "Accept", value: "application/json"))
     }
     return headers

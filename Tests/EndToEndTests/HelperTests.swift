@@ -1,0 +1,206 @@
+import Testing
+
+/// The protocols by which other programs ask for credentials (contract section 9, security rules
+/// A5 and A16).
+@Suite struct HelperTests {
+  /// A sandbox with ada signed in to DemoAPI by the profile `shop`.
+  private func with(_ body: (Sandbox, Shop, String) async throws -> Void) async throws {
+    try await Sandbox.with { box in
+      let api = try await box.api("--token-ttl", "3600")
+      let shop = try Shop(box, api.url)
+      try await shop.signIn()
+      let token = try #require(try await shop.payload()["values"]?["access_token"]?.string)
+      let authority = String(api.url.dropFirst("http://".count))
+      try await body(box, shop, token + "\n" + authority)
+    }
+  }
+
+  private func split(_ text: String) -> (token: String, authority: String) {
+    let parts = text.split(separator: "\n").map(String.init)
+    return (parts[0], parts[1])
+  }
+
+  @Test func git() async throws {
+    try await with { box, _, given in
+      let (token, host) = split(given)
+      let asked = "protocol=http\nhost=\(host)\npath=team/repo.git\n\n"
+      let run = try await box.run("helper", "git", "get", stdin: asked, mayPrint: [token])
+      #expect(run.status == 0 && run.stderr == "")
+      let lines = run.stdout.split(separator: "\n").map(String.init)
+      #expect(lines.prefix(2) == ["username=ada@example.com", "password=\(token)"])
+      #expect(lines.count == 3 && lines[2].hasPrefix("password_expiry_utc="))
+      let new = try await box.run(
+        "helper", "git", "get", stdin: "capability[]=authtype\n" + asked, mayPrint: [token])
+      #expect(
+        new.stdout.hasPrefix("capability[]=authtype\nauthtype=Bearer\ncredential=\(token)\n"))
+      for operation in ["store", "erase"] {
+        let stored = try await box.run(
+          "helper", "git", operation, stdin: asked + "username=x\npassword=planted-password\n")
+        #expect(stored.status == 0 && stored.stdout == "" && stored.stderr == "")
+      }
+      #expect(try await box.run("get", "-p", "shop", "/me").status == 0, "erase ends no session")
+    }
+  }
+
+  /// Strangers, and what git would not write: nothing, and 0, so that git goes on.
+  @Test func gitAsksForAnother() async throws {
+    try await with { box, _, given in
+      let (_, host) = split(given)
+      let port = host.split(separator: ":")[1]
+      for asked in [
+        "protocol=https\nhost=\(host)\n\n", "protocol=http\nhost=evil.example\n\n",
+        "protocol=http\nhost=127.0.0.2:\(port)\n\n", "protocol=http\nhost=localhost:\(port)\n\n",
+        "protocol=http\nhost=\(host).evil.example\n\n", "protocol=http\nhost=127.0.0.1\n\n",
+        "protocol=http\nhost=\n\n", "protocol=http\n\n", "host=\(host)\n\n", "\n", "",
+        "protocol=http\nhost=\(host)\nhost=\(host)\n\n",
+        "protocol=http\nprotocol=http\nhost=\(host)\n\n",
+        "protocol=http\nhost=\(host)\r\n\n", "protocol=http\nhost=\(host)\u{0}\n\n",
+        "protocol=ftp\nhost=\(host)\n\n", "protocol=http\nhost=\(host)\nusername=bob\n\n",
+        "protocol=http\nhost=x@\(host)\n\n", "protocol=http\nhost=\(host)\\@evil.example\n\n",
+        String(repeating: "a=b\n", count: 20_000) + "protocol=http\nhost=\(host)\n\n",
+      ] {
+        let run = try await box.run("helper", "git", "get", stdin: asked)
+        #expect(run.status == 0 && run.stdout == "", "\(asked.prefix(80)): \(run.stdout)")
+      }
+    }
+  }
+
+  @Test func realGit() async throws {
+    try await with { box, _, given in
+      let (token, host) = split(given)
+      let script = #"""
+        mkdir -p "$HOME/bin"; ln -s "$1" "$HOME/bin/git-credential-authctl"
+        PATH=$HOME/bin:$PATH; export PATH
+        printf 'protocol=http\nhost=%s\n\n' "$2" |
+          git -c credential.helper=authctl credential fill
+        """#
+      let run = try await box.run(
+        "-c", script, "sh", try Built.authctl(), host, program: "/bin/sh", mayPrint: [token])
+      #expect(run.status == 0, "\(run.stderr)")
+      #expect(run.stdout.contains("\npassword=\(token)\n"), "\(run.stdout)")
+    }
+  }
+
+  @Test func docker() async throws {
+    try await with { box, shop, given in
+      let (token, _) = split(given)
+      let run = try await box.run(
+        "helper", "docker", "get", stdin: shop.url + "\n", mayPrint: [token])
+      #expect(run.status == 0 && run.stderr == "")
+      let answer = try JSON(parsing: run.stdout)
+      #expect(answer["ServerURL"]?.string == shop.url && answer["Secret"]?.string == token)
+      #expect(answer["Username"]?.string == Shop.ada)
+      for server in ["registry.example", "https://" + shop.url.dropFirst(7), "", "a b", "x\r\ny"] {
+        let none = try await box.run("helper", "docker", "get", stdin: server)
+        #expect(none.status == 1, "\(server)")
+        #expect(none.stdout == "credentials not found in native keychain\n", "\(server)")
+      }
+      let list = try await box.run("helper", "docker", "list")
+      #expect(list.status == 0 && list.stdout == "{}\n")
+      for operation in ["store", "erase"] {
+        let refused = try await box.run("helper", "docker", operation, stdin: shop.url)
+        #expect(refused.status == 1 && refused.stdout == "" && refused.stderr != "")
+      }
+    }
+  }
+
+  @Test func bazelAndCargo() async throws {
+    try await with { box, shop, given in
+      let (token, _) = split(given)
+      let bazel = try await box.run(
+        "helper", "bazel", "get", stdin: #"{"uri":"\#(shop.url)/cas/1"}"#, mayPrint: [token])
+      #expect(bazel.status == 0 && bazel.stderr == "")
+      let headers = try JSON(parsing: bazel.stdout)["headers"]
+      #expect(headers?["Authorization"]?.elements.map(\.string) == ["Bearer \(token)"])
+      for asked in [#"{"uri":"https://h.example/"}"#, "{}", "", "[", #"{"uri":"\#(shop.url)0/"}"#] {
+        let none = try await box.run("helper", "bazel", "get", stdin: asked)
+        #expect(none.status == 0 && none.stdout == "{\"headers\":{}}\n", "\(asked)")
+      }
+      func ask(_ url: String, _ kind: String = "get") -> String {
+        #"{"v":1,"registry":{"index-url":"\#(url)"},"kind":"\#(kind)","operation":"read"}"# + "\n"
+      }
+      let asked =
+        ask("sparse+\(shop.url)/index/") + ask("sparse+https://h.example/") + ask(shop.url)
+        + ask("sparse+\(shop.url)/", "login") + "nonsense\n"
+      let cargo = try await box.run(
+        "helper", "cargo", "--cargo-plugin", stdin: asked, mayPrint: [token])
+      #expect(cargo.status == 0 && cargo.stderr == "")
+      let lines = cargo.stdout.split(separator: "\n").map(String.init)
+      #expect(lines.count == 6 && lines[0] == #"{"v":[1]}"#)
+      let found = try JSON(parsing: lines[1])["Ok"]
+      #expect(found?["token"]?.string == "Bearer \(token)" && found?["cache"]?.string == "expires")
+      let kinds = try lines.dropFirst(2).map { try JSON(parsing: $0)["Err"]?["kind"]?.string }
+      #expect(
+        kinds == [
+          "not-found", "url-not-supported", "operation-not-supported", "operation-not-supported",
+        ])
+    }
+  }
+
+  @Test func kubectlCurlAndNetrc() async throws {
+    try await with { box, shop, given in
+      let (token, host) = split(given)
+      for (info, version) in [
+        ("", "v1"),
+        (#"{"apiVersion":"client.authentication.k8s.io/v1beta1","spec":{}}"#, "v1beta1"),
+        (#"{"spec":{"cluster":{"server":"\#(shop.url)"}}}"#, "v1"),
+      ] {
+        let run = try await box.run(
+          "helper", "kubectl", "-p", "shop", env: ["KUBERNETES_EXEC_INFO": info],
+          mayPrint: [token])
+        let answer = try JSON(parsing: run.stdout)
+        #expect(run.status == 0 && answer["status"]?["token"]?.string == token)
+        #expect(answer["apiVersion"]?.string == "client.authentication.k8s.io/\(version)")
+      }
+      let foreign = try await box.run(
+        "helper", "kubectl", "-p", "shop",
+        env: ["KUBERNETES_EXEC_INFO": #"{"spec":{"cluster":{"server":"https://evil.example"}}}"#])
+      #expect(foreign.status == 13 && foreign.stdout == "")
+
+      let config = try await box.run(
+        "helper", "curl-config", "-p", "shop", "/me", mayPrint: [token])
+      #expect(
+        config.stdout == """
+          header = "Authorization: Bearer \(token)"
+          proto = "=http,https"
+          max-redirs = 0
+          url = "\(shop.url)/me"
+
+          """)
+      let curl = try await box.run(
+        "-c", #""$1" helper curl-config -p shop /me | curl -s -K -"#, "sh", try Built.authctl(),
+        program: "/bin/sh")
+      #expect(curl.stdout.contains("\"email\":\"ada@example.com\""), "\(curl.stderr)")
+      let away = try await box.run("helper", "curl-config", "-p", "shop", "https://evil.example/")
+      #expect(away.status == 13 && away.stdout == "")
+
+      let netrc = try await box.run("helper", "netrc", "-p", "shop", mayPrint: [token])
+      #expect(netrc.stdout == "machine 127.0.0.1 login ada@example.com password \(token)\n")
+      _ = host
+      for helper in ["kubectl", "curl-config", "netrc"] {
+        let unnamed = try await box.run("helper", helper)
+        #expect(unnamed.status == 2 && unnamed.stdout == "", "\(helper) needs -p")
+      }
+    }
+  }
+
+  /// A token that a server made so that it is read as more than a token (rule A5).
+  @Test(arguments: [
+    #"a"b"#, #"a\b"#, "a b", "a#b",
+  ])
+  func hostileTokens(token: String) async throws {
+    try await Sandbox.with { box in
+      let body = JSON.object(["token": .string(token)]).text
+      let api = try box.recorder { _, _ in .http(200, body) }
+      try box.profile("shop", "url = \"\(api.url)\"\npreset = \"json\"\n")
+      let login = try await box.run(
+        "login", "-p", "shop", "-u", "ada", "--password-stdin", stdin: "pw-of-ada\n")
+      #expect(login.status == 0, "\(login.stderr)")
+      let config = try await box.run("helper", "curl-config", "-p", "shop", mayPrint: [token])
+      #expect(config.status == (token.contains("\"") || token.contains("\\") ? 1 : 0))
+      if config.status == 1 { #expect(config.stdout == "") }
+      let netrc = try await box.run("helper", "netrc", "-p", "shop")
+      #expect(netrc.status == 1 && netrc.stdout == "", "\(netrc.stdout)")
+    }
+  }
+}
