@@ -60,6 +60,11 @@ public enum Hardening {
     return before
   }
 
+  /// The value of a variable, byte for byte as the caller gave it; nil when there is none.
+  public static func inheritedValue(_ name: String) -> UnsafePointer<CChar>? {
+    getenv(name).map { UnsafePointer($0) }
+  }
+
   // getauxval(3) and prctl(2) are missing from the module Glibc. Both are looked up; prctl is
   // variadic, but integers are passed alike in the calling conventions of x86-64 and AArch64.
   private typealias GetAuxiliaryValue = @convention(c) (CUnsignedLong) -> CUnsignedLong

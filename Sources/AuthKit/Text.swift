@@ -1,6 +1,25 @@
 // Text as bytes: Swift's own `lowercased`, `hasSuffix` and trimming see graphemes, where CR LF is one
 // Character and U+212A lowers to k.
 extension String {
+  /// Whether the bytes of `word` stand somewhere in it.
+  public func contains(bytesOf word: String) -> Bool { Array(utf8).contains(bytesOf: word) }
+}
+
+extension [UInt8] {
+  /// Whether the bytes of `word` stand somewhere in it.
+  func contains(bytesOf word: String) -> Bool {
+    let word = Array(word.utf8)
+    guard let first = word.first else { return true }
+    var rest = self[...]
+    while let place = rest.firstIndex(of: first) {
+      if rest[place...].starts(with: word) { return true }
+      rest = rest[(place + 1)...]
+    }
+    return false
+  }
+}
+
+extension String {
   /// A-Z lowered, all other bytes as they are.
   public var asciiLowercased: String {
     String(decoding: utf8.map { $0 >= 0x41 && $0 <= 0x5A ? $0 | 0x20 : $0 }, as: UTF8.self)

@@ -56,7 +56,7 @@ struct Asker {
     }
     // In the order in which several -stdin options read their lines.
     if names.contains(.password) {
-      let isGiven = pasted == nil || reader.isGiven(.password)
+      let isGiven = pasted == nil || reader.hasOption(for: .password)
       values[.password] = isGiven ? try password(account, api.origin(of: call)) : pasted
     }
     // Where the server can ask for a code, it is read when that happens.

@@ -12,11 +12,18 @@ struct Child {
   private let words: [String]
   private let environment: [String: String]
   private let before: Hardening.Before?
+  private let inherited: Set<Int32>?
 
   /// - Parameters:
   ///   - words: the program and its arguments.
   ///   - before: what it is to find as it was when this process began.
-  init(_ words: [String], environment: [String: String], before: Hardening.Before?) {
+  ///   - inherited: the descriptors that it may find open: `openDescriptors()` of a moment when
+  ///     libraries, which do not close theirs on execve, had none. nil: unknown.
+  init(
+    _ words: [String], environment: [String: String], before: Hardening.Before?,
+    inherited: Set<Int32>?
+  ) {
+    self.inherited = inherited
     self.words = words
     self.environment = environment
     self.before = before
@@ -27,6 +34,7 @@ struct Child {
   /// https://man7.org/linux/man-pages/man2/execve.2.html
   func replaceThisProcess() -> CannotStart {
     var last: Int32 = ENOENT
+    keepOwnDescriptors()
     before?.restore()
     for path in candidates {
       withCStrings { arguments, variables in _ = execve(path, arguments, variables) }
@@ -50,6 +58,7 @@ struct Child {
     posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF))
     var child: pid_t = 0
     var last: Int32 = ENOENT
+    keepOwnDescriptors()
     before?.restoreCoreLimit()
     defer { before?.hardenAgain() }
     for path in candidates {
@@ -61,6 +70,30 @@ struct Child {
       if code != ENOENT, code != ENOTDIR { last = code }
     }
     throw Self.failure(last, words[0])
+  }
+
+  // MARK: - Descriptors
+
+  /// The descriptors of this process; nil where /proc does not tell.
+  static func openDescriptors() -> Set<Int32>? {
+    guard let stream = opendir("/proc/self/fd") else { return nil }
+    defer { closedir(stream) }
+    var found: Set<Int32> = []
+    while let entry = readdir(stream) {
+      let name = withUnsafePointer(to: &entry.pointee.d_name) {
+        $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+      }
+      if let number = Int32(name), number != dirfd(stream) { found.insert(number) }
+    }
+    return found
+  }
+
+  /// libcurl opens its sockets for children too.
+  private func keepOwnDescriptors() {
+    guard let inherited else { return }
+    for descriptor in Self.openDescriptors() ?? [] where !inherited.contains(descriptor) {
+      _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
+    }
   }
 
   private static func failure(_ code: Int32, _ name: String) -> CannotStart {
@@ -79,14 +112,36 @@ struct Child {
   private func withCStrings(
     _ body: ([UnsafeMutablePointer<CChar>?], [UnsafeMutablePointer<CChar>?]) -> Void
   ) {
-    let arguments = words.map { (word: String) in strdup(word) } + [nil]
-    let variables = environment.map { strdup("\($0.key)=\($0.value)") } + [nil]
+    let arguments = words.indices.map(argument) + [nil]
+    let variables = environment.map(Self.variable) + [nil]
     body(arguments, variables)
     for text in arguments { free(text) }
     for text in variables {
       if let text { explicit_bzero(text, strlen(text)) }
       free(text)
     }
+  }
+
+  /// A word as it came: one that is no UTF-8 was repaired for Swift.
+  private func argument(_ index: Int) -> UnsafeMutablePointer<CChar>? {
+    let place = Int(CommandLine.argc) - words.count + index
+    if place >= 0, let given = CommandLine.unsafeArgv[place],
+      String(cString: given).utf8.elementsEqual(words[index].utf8)
+    {
+      return strdup(given)
+    }
+    return strdup(words[index])
+  }
+
+  /// `NAME=VALUE`; what was handed on unchanged as it came.
+  private static func variable(
+    _ name: String, _ value: String
+  ) -> UnsafeMutablePointer<CChar>? {
+    guard let given = Hardening.inheritedValue(name), String(validatingCString: given) == nil,
+      String(cString: given).utf8.elementsEqual(value.utf8)
+    else { return strdup("\(name)=\(value)") }
+    let bytes = UnsafeBufferPointer(start: given, count: strlen(given) + 1)
+    return strdup("\(name)=".utf8.map { CChar(bitPattern: $0) } + bytes)
   }
 
   // MARK: - Waiting
@@ -99,22 +154,21 @@ struct Child {
     while true {
       var waiting = pollfd(fd: relay.descriptor, events: Int16(POLLIN), revents: 0)
       poll(&waiting, 1, pause())
-      while let signal = relay.next() {
+      while let (signal, isFromKernel) = relay.nextWithSender() {
         if signal != SIGCHLD {
-          if !isFromTerminal(signal) { kill(child, signal) }
+          // ^C and ^\\ reach the program by themselves: it is of the terminal's group too.
+          let isKey = isFromKernel && (signal == SIGINT || signal == SIGQUIT)
+          if !isKey { kill(child, signal) }
           continue
         }
         var status: Int32 = 0
         guard waitpid(child, &status, WNOHANG) == child else { continue }
         // https://man7.org/linux/man-pages/man2/wait.2.html
         let number = status & 0x7F
+        // What came together with the end is not to end this process: the program's status counts.
+        while relay.next() != nil {}
         return number == 0 ? (status >> 8) & 0xFF : 128 + number
       }
     }
-  }
-
-  /// ^C and ^\ reach the program by themselves: it is of the terminal's foreground group too.
-  private static func isFromTerminal(_ signal: Int32) -> Bool {
-    (signal == SIGINT || signal == SIGQUIT) && Terminal.open()?.isInForeground ?? false
   }
 }

@@ -82,8 +82,7 @@ struct SecretOptions<Names: SecretNames>: ParsableArguments {
   @Option(
     name: .customLong(Names.kind.stem + "-fd"), parsing: .unconditional,
     help: ArgumentHelp(
-      "The \(Names.kind.name) is a line of an open descriptor.", valueName: "n", visibility: .hidden
-    ))
+      "The \(Names.kind.name) is a line of an open descriptor.", valueName: "n"))
   var descriptor: Int32?
 
   @Option(

@@ -110,11 +110,14 @@ final class SecretReader {
       }
       if let descriptor = source.descriptor { try Self.keepToOurselves(descriptor, options[0]) }
       if source.descriptor == STDIN_FILENO || isDash(source.file) {
-        source = SecretSource(kind: source.kind, fromStdin: true)
+        source = SecretSource(kind: source.kind, fromStdin: true, variable: source.variable)
       }
       sources[source.kind] = source
     }
   }
+
+  /// Whether an option gives it.
+  func hasOption(for kind: SecretKind) -> Bool { sources[kind] != nil }
 
   /// Whether an option or a variable gives it, so that nobody need be asked.
   func isGiven(_ kind: SecretKind) -> Bool {

@@ -5,6 +5,9 @@ internal import Glibc
 // the signal's number into this one pipe, which is made once and never closed.
 private let wakePipe = makeWakePipe()
 
+// Beside the signal's number, which is 64 at most.
+private let fromKernel: UInt8 = 0x80
+
 private func makeWakePipe() -> (readEnd: Int32, writeEnd: Int32)? {
   var ends: [Int32] = [-1, -1]
   guard pipe(&ends) == 0 else { return nil }
@@ -51,9 +54,14 @@ final class SignalRelay {
   var descriptor: Int32 { readEnd }
 
   /// The next signal that has come, if any.
-  func next() -> Int32? {
-    var number: UInt8 = 0
-    return read(readEnd, &number, 1) == 1 ? Int32(number) : nil
+  func next() -> Int32? { nextWithSender()?.signal }
+
+  /// The next signal that has come, if any, and whether the kernel sent it (a key of the terminal)
+  /// and no process.
+  func nextWithSender() -> (signal: Int32, isFromKernel: Bool)? {
+    var byte: UInt8 = 0
+    guard read(readEnd, &byte, 1) == 1 else { return nil }
+    return (Int32(byte & ~fromKernel), byte & fromKernel != 0)
   }
 
   /// Stops this process as SIGTSTP would have; returns when it is continued.
@@ -85,13 +93,15 @@ final class SignalRelay {
 
   private static func install(_ number: Int32) {
     var action = sigaction()
-    action.__sigaction_handler.sa_handler = { number in
+    action.__sigaction_handler.sa_sigaction = { number, info, _ in
       let saved = errno
       var byte = UInt8(truncatingIfNeeded: number)
+      // https://man7.org/linux/man-pages/man2/sigaction.2.html: above 0 is the kernel's own.
+      if let info, info.pointee.si_code > 0 { byte |= fromKernel }
       if let wakePipe { _ = write(wakePipe.writeEnd, &byte, 1) }
       errno = saved
     }
-    action.sa_flags = SA_RESTART
+    action.sa_flags = SA_RESTART | SA_SIGINFO
     sigaction(number, &action, nil)
   }
 

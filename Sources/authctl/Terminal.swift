@@ -22,9 +22,6 @@ final class Terminal {
     return descriptor < 0 ? nil : Terminal(descriptor)
   }
 
-  /// Whether its keys send their signals to this process's group.
-  var isInForeground: Bool { tcgetpgrp(descriptor) == getpgrp() }
-
   /// Asks for a secret; `text: ` is shown, what is typed is not, unless `echo` says so.
   ///
   /// Echo is on again whatever ends the question. ^Z stops, `fg` asks anew.

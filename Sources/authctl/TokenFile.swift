@@ -25,14 +25,38 @@ final class TokenFile {
         .storeMissing, "\(DisplayText.oneLine(parent)) is not a folder of yours alone",
         hint: "--token-dir DIR names another")
     }
+    // The program may go to another folder.
+    guard let absolute = realpath(parent, nil) else { throw Self.unusable(parent) }
+    defer { free(absolute) }
+    let parent = String(cString: absolute)
     Self.sweep(parent)
-    var template = Array("\(parent)/XXXXXX".utf8CString)
-    guard mkdtemp(&template) != nil else { throw Self.unusable(parent) }
-    folder = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
-    descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-    guard descriptor >= 0, flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
-      throw Self.unusable(folder)
+    // A folder without its lock yet looks like one left over: another process may take it away.
+    for _ in 0..<100 {
+      if let made = try Self.makeLocked(below: parent) {
+        (folder, descriptor) = made
+        return
+      }
     }
+    throw Self.unusable(parent)
+  }
+
+  /// A new folder and its lock; nil when another process took it away in between.
+  private static func makeLocked(
+    below parent: String
+  ) throws(Failure) -> (folder: String, descriptor: Int32)? {
+    var template = Array("\(parent)/XXXXXX".utf8CString)
+    guard mkdtemp(&template) != nil else { throw unusable(parent) }
+    let folder = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    let descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+    guard descriptor >= 0 else { return nil }
+    var (held, there) = (stat(), stat())
+    if flock(descriptor, LOCK_EX | LOCK_NB) == 0, fstat(descriptor, &held) == 0,
+      lstat(folder, &there) == 0, held.st_ino == there.st_ino, held.st_dev == there.st_dev
+    {
+      return (folder, descriptor)
+    }
+    close(descriptor)
+    return nil
   }
 
   /// The folder that the system gives a user for such things, or nil.

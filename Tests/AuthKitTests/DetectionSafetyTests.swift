@@ -25,7 +25,7 @@ import Testing
   ])
   func pathsThatAreNot(path: String) throws {
     let document = try #require(try openAPI(openAPI3(post(path, credentials))))
-    #expect(document.bodies(of: "POST").isEmpty)
+    #expect(document.bodies(of: "POST") { _ in true }.isEmpty)
     #expect(document.operations.isEmpty)
   }
 

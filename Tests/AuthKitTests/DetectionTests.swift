@@ -35,7 +35,7 @@ let credentials = #"{"properties":{"username":{},"password":{}}}"#
 
 /// Each sign-in of a document: `json /v1 /login username password`, the base path in front.
 func signIns(_ document: OpenAPI?) -> [String] {
-  (document?.bodies(of: "POST") ?? []).compactMap(SignInOperation.init).map { found in
+  (document?.bodies(of: "POST") { _ in true } ?? []).compactMap(SignInOperation.init).map { found in
     let operation = found.operation
     return [
       operation.encoding.rawValue, document?.basePath ?? "", operation.path, found.userField,
@@ -270,7 +270,7 @@ func signIns(_ document: OpenAPI?) -> [String] {
     let document = try #require(try openAPI(openAPI3(post("/login", credentials), text)))
     #expect(document.basePath == base)
     #expect(document.foreign == foreign)
-    #expect(document.bodies(of: "POST").map(\.path) == ["/login"])
+    #expect(document.bodies(of: "POST") { _ in true }.map(\.path) == ["/login"])
   }
 
   @Test func theFirstServerOfThisOriginCounts() throws {

@@ -5,7 +5,8 @@ import Testing
 /// Which operations of a document sign in, and what a profile for them says.
 @Suite struct SignInOperationTests {
   private func only(_ text: String) throws -> SignInOperation? {
-    let found = (try openAPI(text)?.bodies(of: "POST") ?? []).compactMap(SignInOperation.init)
+    let found = (try openAPI(text)?.bodies(of: "POST") { _ in true } ?? []).compactMap(
+      SignInOperation.init)
     try #require(found.count < 2)
     return found.first
   }
@@ -188,7 +189,8 @@ import Testing
 
   private func preset(_ text: String) throws -> String? {
     let document = try #require(try openAPI(text))
-    let found = try #require(document.bodies(of: "POST").compactMap(SignInOperation.init).first)
+    let found = try #require(
+      document.bodies(of: "POST") { _ in true }.compactMap(SignInOperation.init).first)
     return found.preset(among: document.operations)
   }
 

@@ -228,7 +228,7 @@ import Testing
         let api = try box.recorder { _, _ in .http(200, body, type: "text/html") }
         let run = try await box.run("profile", "detect", api.url)
         #expect(run.status == 1 && run.stdout == "", "\(run.stdout)")
-        #expect(run.stderr.hasPrefix("authctl: nothing known answers at \(api.url) (GET /: 200, "))
+        #expect(run.stderr.hasPrefix("Tried: GET /: 200\n"))
         Look.expectBare(api)
       }
     }
@@ -340,7 +340,9 @@ import Testing
         }
         #expect(bad.isEmpty, "\(output.debugDescription)")
         for line in output.split(separator: "\n") {
-          let own = ["possible: ", "likely: ", "certain: ", "  ", "{", "authctl: nothing known "]
+          let own = [
+            "Tried: ", "possible: ", "likely: ", "certain: ", "  ", "{", "authctl: nothing known ",
+          ]
           let isNext = line.hasPrefix("Next: authctl profile add 127.0.0.1 \(api.url) --preset ")
           let isHint = line.hasPrefix("hint: describe it: ") && run.status == 1
           #expect(own.contains { line.hasPrefix($0) } || isNext || isHint, "\(line)")

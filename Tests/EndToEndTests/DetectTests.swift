@@ -157,11 +157,7 @@ import Testing
       .http(200, #"{"message":"API is healthy.","code":200,"data":{}}"#)
     ),
     (
-      "gitea", "GET /",
-      .http(
-        200, #"<html><meta name="author" content="Gitea - Git with a cup of tea"></html>"#,
-        type: "text/html; charset=UTF-8",
-        headers: [("Set-Cookie", "i_like_gitea=6c1; Path=/; HttpOnly; SameSite=Lax")])
+      "gitea", "GET /api/v1/version", .http(200, #"{"version":"1.22.6"}"#)
     ),
     (
       "strapi", "GET /",
@@ -172,10 +168,6 @@ import Testing
     (
       "directus", "GET /",
       .http(302, headers: [("Location", "./admin"), ("X-Powered-By", "Directus")])
-    ),
-    (
-      "vault-userpass", "GET /v1/sys/seal-status",
-      .http(200, #"{"type":"shamir","initialized":true,"sealed":false,"t":3,"n":5,"progress":0}"#)
     ),
     (
       "wordpress-jwt", "GET /wp-json/",
@@ -259,9 +251,10 @@ import Testing
       let run = try await box.run("profile", "detect", api.url)
       #expect(run.status == 1 && run.stdout == "")
       let tried = Look.asked(api).map { "\($0): 404" }
+      #expect(tried.count == 12)
       #expect(
-        run.stderr == """
-          authctl: nothing known answers at \(api.url) (\(tried.joined(separator: ", ")))
+        run.stderr == tried.map { "Tried: \($0)\n" }.joined() + """
+          authctl: nothing known answers at \(api.url) (12 places tried)
           hint: describe it: authctl profile add NAME URL --set login.path=/login --body \
           '{"username":"{username}","password":"{password}"}' --token-at /token
 
@@ -269,6 +262,7 @@ import Testing
       for place in [
         "/", "/openapi.json", "/swagger.json", "/.well-known/openid-configuration",
         "/.well-known/oauth-authorization-server", "/_matrix/client/versions", "/api/health",
+        "/api/v1/version",
       ] {
         #expect(Look.asked(api).contains("GET \(place)"))
       }

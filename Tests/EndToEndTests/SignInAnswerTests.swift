@@ -4,7 +4,7 @@ import Testing
 /// However it ends, a failed login leaves the stored session as it was.
 @Suite struct SignInAnswerTests {
   private static let placeHint =
-    "hint: authctl profile show tells where it is looked for; session.access_token in the "
+    "hint: authctl profile show shop tells where it is looked for; session.access_token in the "
     + "profile (--token-at) names another place\n"
 
   /// A shop whose answers the test writes, with a stored session of ada.
@@ -215,7 +215,7 @@ import Testing
       _ = try await fails(
         shop, recorder, "404", 4,
         "authctl: shop: HTTP 404 Recorded: POST \(shop.url)/login\n"
-          + "hint: the path may be wrong: authctl profile show\n")
+          + "hint: the path may be wrong: authctl profile show shop\n")
       script["POST /login"] = .http(503, #"{"message":"Down for an hour."}"#)
       _ = try await fails(
         shop, recorder, "503", 5,

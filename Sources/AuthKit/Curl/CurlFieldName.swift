@@ -41,12 +41,7 @@ struct CurlFieldName {
   }
 
   private func holds(_ list: [String]) -> Bool {
-    list.contains { lower.utf8.count >= $0.utf8.count && Self.find($0, in: lower) }
-  }
-
-  private static func find(_ word: String, in text: String) -> Bool {
-    let text = Array(text.utf8)
-    return text.indices.contains { text[$0...].starts(with: word.utf8) }
+    list.contains(where: lower.contains(bytesOf:))
   }
 
   // MARK: - Names and passwords

@@ -12,6 +12,8 @@ public struct Detector {
   private let profile: Profile
   private var detection: Detection
   private var answers: [String: Answer] = [:]
+  /// The API's description was found.
+  private var hasDocument = false
   /// A path that wants a credential, by the API's description.
   private var protectedPath: String?
 
@@ -44,10 +46,11 @@ public struct Detector {
     var marks = Mark.all()
     try ask("/")
     look(for: &marks, at: "/")
-    for path in Self.documents where !isCertain {
+    for path in Self.documents where !isCertain && !hasDocument {
       try ask(path)
       readDocument(path)
     }
+    if let protectedPath, !isCertain { try ask(protectedPath) }
     for path in Self.metadata where !isCertain {
       try ask(path)
       readMetadata(path)
@@ -59,7 +62,7 @@ public struct Detector {
       try ask(path)
       look(for: &marks, at: path)
     }
-    if !isCertain { try lookForChallenge() }
+    if !isCertain { lookForChallenge() }
     detection.findings.sort { $0.certainty > $1.certainty }
     return detection
   }
@@ -113,12 +116,8 @@ public struct Detector {
     marks.removeAll { $0.path == path }
   }
 
-  /// What a protected path wants of strangers: one that has said so already, or one that the
-  /// description names.
-  private mutating func lookForChallenge() throws(Failure) {
-    if !answers.values.contains(where: { $0.head.status == 401 }), let path = protectedPath {
-      try ask(path)
-    }
+  /// What a protected path wants of strangers: one of those that were asked.
+  private mutating func lookForChallenge() {
     let refused = answers.filter { $0.value.head.status == 401 }
     guard let (path, answer) = refused.min(by: { $0.key < $1.key }) else { return }
     for value in answer.head.all("WWW-Authenticate") {
@@ -141,6 +140,7 @@ public struct Detector {
     guard let answer = answers[path], let json = answer.json,
       let document = OpenAPI(json, url: answer.url)
     else { return }
+    hasDocument = true
     let shown = String(decoding: path.utf8.prefix { $0 != UInt8(ascii: "?") }, as: UTF8.self)
     protectedPath = protectedPath ?? document.protectedPath
     for url in document.foreign {
@@ -149,15 +149,18 @@ public struct Detector {
           .possible, at: shown, "names another origin, which is not used",
           why: DisplayText.oneLine(Redactor.withoutQuery(url), limit: 80)))
     }
-    var found = document.bodies(of: "POST").compactMap(SignInOperation.init).prefix(5).map {
-      finding($0, shown, document)
-    }
+    var found = document.bodies(of: "POST", where: SignInOperation.isSignIn)
+      .compactMap(SignInOperation.init).prefix(5).map { finding($0, shown, document) }
     if found.isEmpty, let path = document.passwordGrant {
       found = [passwordGrant(path, shown, document)]
     }
     if found.isEmpty, let schemes = schemes(shown, document) { found = [schemes] }
     let url = Self.base(base.origin, document.basePath)
     for var finding in found {
+      if document.isElsewhere {
+        finding.certainty = .possible
+        finding.settings = []
+      }
       // The document says where its paths begin, whatever base was asked.
       if !finding.settings.isEmpty, !url.utf8.elementsEqual(detection.url.utf8) {
         finding.settings.insert(("url", .string(url)), at: 0)

@@ -9,6 +9,9 @@ struct Mark {
   /// Any one of them stands in the body.
   var texts: [String]
 
+  /// A mark stands near the beginning.
+  private static let largestMark = 65_536
+
   /// Of all presets that have one.
   static func all() -> [Mark] {
     Presets.names.compactMap { name in
@@ -41,10 +44,7 @@ struct Mark {
   func isShown(by answer: Answer) -> Bool {
     guard statuses.contains(answer.head.status) else { return false }
     if (try? answer.holdsAny(conditions)) ?? false { return true }
-    let body = answer.body
-    return texts.contains { text in
-      let wanted = Array(text.utf8)
-      return body.indices.contains { body[$0...].starts(with: wanted) }
-    }
+    let beginning = Array(answer.body.prefix(Self.largestMark))
+    return texts.contains(where: beginning.contains(bytesOf:))
   }
 }

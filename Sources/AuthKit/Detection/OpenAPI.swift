@@ -33,6 +33,8 @@ struct OpenAPI {
   var title: String? { root["info"]?["title"]?.text }
   /// Where the paths begin, without a closing slash; empty for the root of the origin.
   let basePath: String
+  /// It describes an API of other origins alone.
+  let isElsewhere: Bool
   /// What it says of origins that are not the one that was asked.
   private(set) var foreign: [String] = []
   /// Where the password grant of RFC 6749, section 4.3 is, below `basePath`.
@@ -60,6 +62,7 @@ struct OpenAPI {
         foreign.append(server)
       }
     }
+    isElsewhere = base == nil
     var path = base ?? ""
     while path.utf8.last == UInt8(ascii: "/") { path.removeLast() }
     basePath = path
@@ -146,8 +149,8 @@ struct OpenAPI {
   }
 
   /// The operations of `method` that take a body, in the order of the document.
-  func bodies(of method: String) -> [Operation] {
-    paths.compactMap { path, item in
+  func bodies(of method: String, where isWanted: (String) -> Bool) -> [Operation] {
+    paths.filter { isWanted($0.path) }.prefix(20).compactMap { path, item in
       item[method.asciiLowercased].flatMap { operation(method, path, resolved($0), of: item) }
     }
   }

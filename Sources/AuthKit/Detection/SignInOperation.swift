@@ -5,19 +5,22 @@ struct SignInOperation {
   let userField: String
   let passwordField: String
 
-  /// nil for an operation that is not one: by its path's last word and by what its body takes.
-  init?(_ operation: OpenAPI.Operation) {
-    let words = operation.path.asciiLowercased.utf8.split(separator: UInt8(ascii: "/"))
+  /// Whether a path's last word says that it signs in.
+  static func isSignIn(_ path: String) -> Bool {
+    let words = path.asciiLowercased.utf8.split(separator: UInt8(ascii: "/"))
       .map { String(decoding: $0, as: UTF8.self) }
     // A path with a parameter in it needs a value that nobody has told.
-    guard let last = words.last, !operation.path.utf8.contains(UInt8(ascii: "{")) else {
+    guard let last = words.last, !path.utf8.contains(UInt8(ascii: "{")) else { return false }
+    // Django's djoser signs in at /jwt/create/: the word before says of what.
+    return HTTPClient.signInNames.contains(last) || ["auth-with-password", "local"].contains(last)
+      || last == "create" && words.count > 1 && ["jwt", "token"].contains(words[words.count - 2])
+  }
+
+  /// nil for an operation that is not one: by its path's last word and by what its body takes.
+  init?(_ operation: OpenAPI.Operation) {
+    guard operation.fields.count <= Self.mostFields, Self.isSignIn(operation.path) else {
       return nil
     }
-    // Django's djoser signs in at /jwt/create/: the word before says of what.
-    let isSignIn =
-      HTTPClient.signInNames.contains(last) || ["auth-with-password", "local"].contains(last)
-      || last == "create" && words.count > 1 && ["jwt", "token"].contains(words[words.count - 2])
-    guard isSignIn else { return nil }
     let names = operation.fields.map(\.key)
     guard let password = Self.first(of: Self.passwordNames, in: names),
       let user = Self.first(of: Self.userNames, in: names)
@@ -29,6 +32,8 @@ struct SignInOperation {
     passwordField = password
   }
 
+  /// A sign-in does not want more.
+  private static let mostFields = 100
   private static let passwordNames = ["password", "pass", "pwd", "passwd"]
   private static let userNames = [
     "username", "email", "identifier", "identity", "login", "user", "user_name", "userName",
@@ -43,7 +48,7 @@ struct SignInOperation {
 
   private static func isPassword(_ name: String) -> Bool {
     let lower = name.asciiLowercased
-    return passwordNames.contains(lower) || RecipeReader.contains(lower, "password")
+    return passwordNames.contains(lower) || lower.contains(bytesOf: "password")
   }
 
   // MARK: - As a recipe

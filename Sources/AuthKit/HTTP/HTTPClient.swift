@@ -80,10 +80,14 @@ public final class HTTPClient {
   // MARK: - Sign-in requests
 
   /// Sends a request of the recipe and takes its whole answer; redirects are not followed (A6).
-  func call(_ request: WireRequest) throws(Failure) -> (ResponseHead, [UInt8]) {
+  ///
+  /// - Parameter seconds: what it may take; all requests of one step together have `signInTime`.
+  func call(
+    _ request: WireRequest, seconds: Double = signInTime
+  ) throws(Failure) -> (ResponseHead, [UInt8]) {
     var settings = try settings(carryingSecretsTo: request.url.origin)
     // Never the limit of -m: a renewal that is cut short has used up its refresh token.
-    settings.totalTimeout = Self.signInTime
+    settings.totalTimeout = max(1, seconds)
     settings.largestBody = Self.signInBody
     settings.compressed = true
     var (head, body) = (ResponseHead(), [UInt8]())

@@ -15,7 +15,7 @@ public enum ProfileReader {
     return try read(document, name: name, file: file, ignoring: [])
   }
 
-  /// Every mistake of the text, in its order; none, when it is a profile.
+  /// The mistakes of the text, in its order, a hundred at most; none, when it is a profile.
   ///
   /// - Parameters: as of `read`.
   public static func mistakes(
@@ -28,7 +28,7 @@ public enum ProfileReader {
     // Each mistake hides those behind it: its key is taken out and the rest is read again.
     var found: [Failure] = []
     var ignoring: [[String]] = []
-    while true {
+    while found.count < mostMistakes {
       do throws(Failure) {
         _ = try read(document, name: name, file: file, ignoring: ignoring)
         break
@@ -43,6 +43,9 @@ public enum ProfileReader {
     }
     return found.sorted { order($0) < order($1) }
   }
+
+  /// So many are told; a file with more is not a profile.
+  private static let mostMistakes = 100
 
   private static func read(
     _ document: TOMLDocument, name: String, file: String?, ignoring: [[String]]

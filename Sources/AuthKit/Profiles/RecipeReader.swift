@@ -228,7 +228,7 @@ struct RecipeReader {
   ) throws(Failure) -> Call.Body {
     switch value {
     case .string(let text):
-      let template = try template(text, key, top)
+      let template = try template(text, key, top, isBody: true)
       try checkNames(template, key, top, in: table, isURL: false)
       try refuseStaticSecret(template, key, top, name: name)
       return .template(template)

@@ -2,7 +2,8 @@
 extension RecipeReader {
   /// `text` as a template, the recipe's constants written out.
   func template(
-    _ text: String, _ key: String, _ member: String? = nil, isPath: Bool = false
+    _ text: String, _ key: String, _ member: String? = nil, isPath: Bool = false,
+    isBody: Bool = false
   ) throws(Failure) -> Template {
     let template: Template
     do throws(Failure) { template = try Template(text) } catch {
@@ -14,8 +15,9 @@ extension RecipeReader {
       guard name.isConstant || name == .url else { return nil }
       let value = try values.anyText(name == .url ? "url" : name.description)
       // An empty constant is no value: what stands on it is left out.
-      if let value, value.isEmpty { return nil }
-      guard let value else {
+      let mayBeEmpty = isBody || template.optionalNames.contains(name)
+      if mayBeEmpty, let value, value.isEmpty { return nil }
+      guard let value, !value.isEmpty else {
         if values.isIgnored("vars", name.member) { return nil }
         throw values.failure(
           key, member, "nothing fills {\(name)}",
@@ -218,12 +220,6 @@ extension RecipeReader {
   /// Whether what is called so is a secret as a rule.
   static func isSecretName(_ name: String) -> Bool {
     let lower = name.asciiLowercased
-    return secretWords.contains { contains(lower, $0) }
-  }
-
-  static func contains(_ text: String, _ word: String) -> Bool {
-    let text = Array(text.utf8)
-    let word = Array(word.utf8)
-    return text.indices.contains { text[$0...].starts(with: word) }
+    return secretWords.contains(where: lower.contains(bytesOf:))
   }
 }

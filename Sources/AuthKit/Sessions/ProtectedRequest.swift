@@ -62,9 +62,18 @@ extension SessionKeeper {
     var session = try fresh(session)
     var mayRenew = session.refreshable && api.canRefresh(session)
     if let before, let now = session.accessToken, !before.hasSameBytes(as: now) { mayRenew = false }
+    // Where each answer brings a new token, others may have used up ours meanwhile.
+    var rereadings = profile.recipe.session.renewOnEveryResponse ? 3 : 1
     while true {
       let rejection = try attempt(wanted, &session, mayRenew, onHead, onBody)
       guard let rejection else { return }
+      if !mayRenew, rereadings > 0, session.variable == nil,
+        let stored = try read(session.account), isNewer(stored, than: session)
+      {
+        rereadings -= 1
+        session = stored
+        continue
+      }
       guard mayRenew else { throw rejected(session, rejection) }
       session = try renewed(session, .rejected)
       mayRenew = false
@@ -196,7 +205,8 @@ extension SessionKeeper {
     {
       let answer = try api.fetch(
         prefetch, values: values, cookies: session.cookies, permitted: session.requestOrigins)
-      if answer.head.status == 401 { return .rejected(answer) }
+      let carriesSession = prefetch.call.authorization == .access
+      if answer.head.status == 401, carriesSession { return .rejected(answer) }
       try api.take(prefetch, of: answer, into: &values)
       cookies = try answer.cookies(now: clock())
     }

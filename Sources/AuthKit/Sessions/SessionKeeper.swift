@@ -139,7 +139,7 @@ public final class SessionKeeper {
     return .fresh(fresh)
   }
 
-  private func isNewer(_ stored: Session, than mine: Session) -> Bool {
+  func isNewer(_ stored: Session, than mine: Session) -> Bool {
     if stored.generation != mine.generation { return true }
     guard let theirs = stored.accessToken, let own = mine.accessToken else { return false }
     return !theirs.hasSameBytes(as: own) || stored.obtainedAt > mine.obtainedAt

@@ -64,13 +64,16 @@ public final class API {
     _ call: Call, values: Values, cookies: CookieJar = CookieJar(), permitted: [Origin]? = nil
   ) throws(Failure) -> Answer {
     var (values, cookies) = (values, cookies)
+    let start = clock().seconds
     let names = call.names(request: profile.recipe.request)
     if let prefetch = profile.recipe.prefetch, prefetch.isNeeded(for: names) {
       let answer = try fetch(prefetch, values: values, cookies: cookies, permitted: permitted)
       try take(prefetch, of: answer, into: &values)
       cookies = try answer.cookies(now: clock())
     }
-    return try sendAlone(call, values: values, cookies: cookies, permitted: permitted)
+    let left = HTTPClient.signInTime - max(0, clock().seconds - start)
+    return try sendAlone(
+      call, values: values, cookies: cookies, permitted: permitted, seconds: left)
   }
 
   /// Makes the request that has to come before another.
@@ -84,7 +87,13 @@ public final class API {
   ///
   /// - Throws: what `refuse` throws for an answer that is no success.
   func take(_ prefetch: Prefetch, of answer: Answer, into values: inout Values) throws(Failure) {
-    try refuse(answer, of: prefetch.call, what: "the request before this one", refused: [])
+    do throws(Failure) {
+      try refuse(answer, of: prefetch.call, what: "the request before this one", refused: [])
+    } catch {
+      var failure = error
+      failure.hint = showCommand.map { "[prefetch] in " + $0 }
+      throw failure
+    }
     try take(prefetch.take, of: answer, into: &values)
   }
 
@@ -98,7 +107,7 @@ public final class API {
           .answerNotUnderstood,
           "\(profile.name): the answer of \(Redactor.withoutQuery(answer.url.text)) has no "
             + "\(kept.name) (HTTP \(answer.head.status), \(answer.shape))",
-          hint: "authctl profile show tells where it is looked for (take)")
+          hint: showCommand.map { $0 + " tells where it is looked for (take)" })
         failure.server = answer.words
         failure.status = answer.head.status
         throw failure
@@ -109,7 +118,8 @@ public final class API {
   }
 
   private func sendAlone(
-    _ call: Call, values: Values, cookies: CookieJar, permitted: [Origin]?
+    _ call: Call, values: Values, cookies: CookieJar, permitted: [Origin]?,
+    seconds: Double = HTTPClient.signInTime
   ) throws(Failure) -> Answer {
     let request = try request(for: call, values: values, cookies: cookies)
     let origin = request.url.origin
@@ -120,7 +130,7 @@ public final class API {
     }
     if let permitted, !permitted.contains(origin) { throw notPinned(origin) }
     let (head, body): (ResponseHead, [UInt8])
-    do throws(Failure) { (head, body) = try http.call(request) } catch {
+    do throws(Failure) { (head, body) = try http.call(request, seconds: seconds) } catch {
       var failure = error
       if failure.kind == .answerNotUnderstood {
         failure.message = "\(profile.name): \(failure.message)"
@@ -320,18 +330,31 @@ public final class API {
     return (pair.name, value.withBytes { String(decoding: $0, as: UTF8.self) })
   }
 
+  /// Reads a template that `text` is to fill.
+  ///
+  /// - Parameter passwords: a stored password may be handed out too.
+  /// - Throws: `usage` for one that cannot be read or names what is not handed out.
+  @discardableResult
+  public func checkText(_ template: String, passwords: Bool = false) throws(Failure) -> Template {
+    let template = try Template(template)
+    let open: [Template.Name] = [.accessToken, .username] + (passwords ? [.password] : [])
+    for name in template.names where !open.contains(name) && !name.isSession {
+      throw Failure(
+        .usage, "{\(name)} is not handed out",
+        hint: "{access_token}, {username} and {session.NAME} are")
+    }
+    return template
+  }
+
   /// `template` with the values of `session`, for other programs: what may go with a request, and
   /// nothing that signs in.
   ///
   /// - Throws: `usage` for a template that names something else, `input_needed` for a value that the
   ///   session does not have.
-  public func text(_ template: String, of session: Session) throws(Failure) -> String {
-    let template = try Template(template)
-    for name in template.names where name != .accessToken && name != .username && !name.isSession {
-      throw Failure(
-        .usage, "{\(name)} is not handed out",
-        hint: "{access_token}, {username} and {session.NAME} are")
-    }
+  public func text(
+    _ template: String, of session: Session, passwords: Bool = false
+  ) throws(Failure) -> String {
+    let template = try checkText(template, passwords: passwords)
     let expansion = Expansion(values: values(of: session), profile: profile.name)
     let value = try expansion.filled(template, for: .plain)
     return try value.withBytes { (bytes) throws(Failure) in

@@ -135,6 +135,10 @@ struct Answer {
   func accessToken() throws(Failure) -> String? {
     guard let text = try keptText(at: recipe.accessToken) else { return nil }
     let words = text.utf8.split(separator: UInt8(ascii: " "), maxSplits: 1)
+    let schemes = ["bearer", "token", "jwt", "basic"]
+    if schemes.contains(text.trimmingSpaces.asciiLowercased), case .header? = firstPresentPlace() {
+      return nil
+    }
     if words.count == 2, words[0].count <= 8, case .header? = firstPresentPlace() {
       return String(decoding: words[1], as: UTF8.self)
     }

@@ -60,6 +60,7 @@ extension API {
     }
     try take(factor.take, of: first, into: &values)
     let answer = try send(call, values: values, cookies: try first.cookies(now: clock()))
+    if (300...399).contains(answer.head.status), try answer.accessToken() != nil { return answer }
     let what = "this one-time code"
     let asksAgain = try answer.asksForCode(factor) ? [answer.head.status] : []
     try refuse(answer, of: call, what: what, refused: answer.recipe.refused + [401] + asksAgain)
@@ -209,7 +210,7 @@ extension API {
         failure.hint =
           "the server asks to wait: Retry-After: \(DisplayText.oneLine(wait, limit: 40))"
       } else if status == 404 || status == 405 {
-        failure.hint = "the path may be wrong: authctl profile show"
+        failure.hint = showCommand.map { "the path may be wrong: " + $0 }
       }
     }
     if failure.kind == .credentialsRefused { failure.hint = hint }
@@ -218,6 +219,11 @@ extension API {
     failure.url = Redactor.withoutQuery(answer.url.text)
     failure.profile = profile.name
     throw failure
+  }
+
+  /// The command that tells how the API is spoken to.
+  var showCommand: String? {
+    DisplayText.shellCommand(["authctl", "profile", "show", profile.name])
   }
 
   /// How a key of the profile is set: by a command, or, where it is read in place, in its file.
@@ -236,8 +242,9 @@ extension API {
     var failure = Failure(
       .answerNotUnderstood,
       "\(profile.name): \(message) (HTTP \(answer.head.status), \(answer.shape))",
-      hint: "authctl profile show tells where it is looked for; session.access_token in the "
-        + "profile (--token-at) names another place")
+      hint: (showCommand ?? "authctl profile show")
+        + " tells where it is looked for; session.access_token in the profile (--token-at) names "
+        + "another place")
     failure.server = answer.words
     failure.status = answer.head.status
     failure.profile = profile.name

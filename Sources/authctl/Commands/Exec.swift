@@ -60,15 +60,23 @@ struct Exec: Command {
   }
 
   private func runProgram(_ app: App) throws(Failure) -> Int32 {
+    let inherited = Child.openDescriptors()
     let choice = try app.choose()
     try Words.refusePassword(choice.profile, allowed: allowPassword)
     let keeper = try app.keeper(for: choice.profile)
+    // Before a request is sent: what is wrong here must not cost a sign-in.
+    let variables = try wantedVariables()
+    for variable in variables {
+      try keeper.api.checkText(variable.template, passwords: allowPassword)
+    }
     var session = login ? try signIn(keeper, app) : try app.session(for: choice, keeper)
+    var isEnded = !login
+    defer { if !isEnded { endLogin(session, keeper, app) } }
     if !login { session = try keeper.fresh(session) }
-    var environment = try environment(for: session, keeper, app)
+    var environment = try environment(for: session, variables, keeper, app)
     guard file || login else {
       return report(
-        Child(command, environment: environment, before: app.before)
+        Child(command, environment: environment, before: app.before, inherited: inherited)
           .replaceThisProcess(), app)
     }
     let relay = try SignalRelay(SignalRelay.endings + [SIGUSR1, SIGUSR2, SIGCHLD])
@@ -76,10 +84,16 @@ struct Exec: Command {
     let tokenFile = file ? try makeFile(session, keeper, app) : nil
     defer { tokenFile?.remove() }
     for (name, value) in fileVariables(tokenFile) { environment[name] = value }
-    defer { if login { endLogin(session, keeper, app) } }
+    // While signals are held back.
+    defer {
+      if !isEnded { endLogin(session, keeper, app) }
+      isEnded = true
+    }
     let child: pid_t
     do throws(Child.CannotStart) {
-      child = try Child(command, environment: environment, before: app.before).start()
+      child = try Child(
+        command, environment: environment, before: app.before, inherited: inherited
+      ).start()
     } catch {
       return report(error, app)
     }
@@ -127,7 +141,8 @@ struct Exec: Command {
       }
     } catch {
       app.console.warn("the token in \(tokenFile.path) was not renewed: \(error.message)")
-      return Self.patience
+      // Sooner where less is left than that.
+      return max(1, min(Self.patience, (session.secondsLeft(now: App.now()) ?? .infinity) / 3))
     }
     guard let left = session.secondsLeft(now: App.now()) else { return 3600 }
     // A little after the moment from which on it counts as due.
@@ -140,30 +155,46 @@ struct Exec: Command {
   private static let forbidden = ["PATH", "IFS", "BASH_ENV", "ENV"]
 
   private func environment(
-    for session: Session, _ keeper: SessionKeeper, _ app: App
+    for session: Session, _ variables: [(name: String, template: String)],
+    _ keeper: SessionKeeper, _ app: App
   ) throws(Failure) -> [String: String] {
     var environment = SecretCommand.withoutSecrets(app.environment)
     for name in envKeep { environment[name] = app.environment[name] }
     if env.isEmpty {
       environment["AUTHCTL_URL"] = keeper.api.profile.url
-      environment["AUTHCTL_PROFILE"] = keeper.api.profile.name
+      // What only AUTHCTL_URL describes has no name by which it could be found.
+      let profile = keeper.api.profile
+      environment["AUTHCTL_PROFILE"] = profile.file == nil ? nil : profile.name
     }
     if env.isEmpty, !file {
       environment["AUTHCTL_TOKEN"] = try keeper.api.text("{access_token}", of: session)
     }
+    for variable in variables {
+      environment[variable.name] = try keeper.api.text(
+        variable.template, of: session, passwords: allowPassword)
+    }
+    return environment
+  }
+
+  /// What `--env` asks for, in its order.
+  ///
+  /// - Throws: `usage` for a name that may not be set.
+  private func wantedVariables() throws(Failure) -> [(name: String, template: String)] {
+    var variables: [(name: String, template: String)] = []
     for item in env {
-      let parts = item.utf8.split(separator: UInt8(ascii: "="), maxSplits: 1)
-        .map { String(decoding: $0, as: UTF8.self) }
-      let name = parts.first ?? ""
+      let mark = item.utf8.firstIndex(of: UInt8(ascii: "="))
+      let name = String(decoding: item.utf8[..<(mark ?? item.utf8.endIndex)], as: UTF8.self)
       guard Self.isName(name), !Self.forbidden.contains(name), !name.utf8.starts(with: "LD_".utf8)
       else {
         throw Failure(
           .usage, "--env \(DisplayText.oneLine(name, limit: 60)): not a variable that may be set")
       }
-      environment[name] = try keeper.api.text(
-        parts.count > 1 ? parts[1] : "{access_token}", of: session)
+      let template = mark.map {
+        String(decoding: item.utf8[item.utf8.index(after: $0)...], as: UTF8.self)
+      }
+      variables.append((name, template ?? "{access_token}"))
     }
-    return environment
+    return variables
   }
 
   private static func isName(_ name: String) -> Bool {

@@ -39,18 +39,19 @@ struct JWTDecode: Command {
     app.console.insist("not verified: the signature was not looked at")
     let now = App.now()
     let times = ["iat", "nbf", "auth_time", "exp"].compactMap { name -> (String, Moment)? in
-      decoded.payload[name]?.double.flatMap { Moment.bounded(epoch: $0, now: now) }
-        .map { (name, $0) }
+      decoded.payload[name]?.double.flatMap(Self.moment).map { (name, $0) }
     }
     let end = times.first { $0.0 == "exp" }?.1
     if output.json {
+      let value = JSONValue.object([
+        ("header", decoded.header), ("payload", decoded.payload),
+        ("expires_at", Words.time(end)),
+        ("seconds_left", end.map { .number(($0.seconds - now.seconds).rounded()) } ?? nil),
+        ("verified", false),
+      ])
+      // Anybody can make a token: on a terminal its text must not act.
       try app.console.out(
-        JSONValue.object([
-          ("header", decoded.header), ("payload", decoded.payload),
-          ("expires_at", Words.time(end)),
-          ("seconds_left", end.map { .number(($0.seconds - now.seconds).rounded()) } ?? nil),
-          ("verified", false),
-        ]).serialized())
+        app.console.isOutTerminal ? value.prettyPrinted(colour: false) : value.serialized())
       return 0
     }
     try app.console.out(decoded.header.prettyPrinted(colour: false).trimmingLineEnd)
@@ -61,9 +62,25 @@ struct JWTDecode: Command {
     return 0
   }
 
+  /// A time as it is told, however far off: nothing here relies on it. Above 1e11 milliseconds.
+  private static func moment(_ epoch: Double) -> Moment? {
+    let seconds = epoch > 1e11 ? epoch / 1000 : epoch
+    return (0...1e11).contains(seconds) ? Moment(seconds: seconds) : nil
+  }
+
   private static func spoken(_ moment: Moment, _ now: Moment) -> String {
     let left = moment.seconds - now.seconds
     return left > 0 ? "in \(Moment.spoken(left))" : "\(Moment.spoken(-left)) ago"
+  }
+
+  /// Three parts or five, signed or encrypted (RFC 7515, RFC 7516), of the letters of base64url.
+  private static func looksLikeToken(_ text: String) -> Bool {
+    let dots = text.utf8.count { $0 == UInt8(ascii: ".") }
+    return [2, 4].contains(dots) && text.utf8.count >= 40
+      && text.utf8.allSatisfy { byte in
+        (0x30...0x39).contains(byte) || (0x41...0x5A).contains(byte & 0xDF)
+          || "-_.=".utf8.contains(byte)
+      }
   }
 
   private func token(_ app: App) throws(Failure) -> Secret {
@@ -75,7 +92,7 @@ struct JWTDecode: Command {
       return token.secret.copy()
     }
     // A token in the arguments can be read by every user of the machine (rule B7).
-    guard file.utf8.count(where: { $0 == UInt8(ascii: ".") }) != 2 || file.utf8.count < 40 else {
+    guard !Self.looksLikeToken(file) else {
       throw Failure(
         .usage, "a token does not belong on the command line",
         hint: "authctl jwt decode - reads it from standard input")

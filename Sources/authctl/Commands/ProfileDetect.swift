@@ -30,7 +30,10 @@ struct ProfileDetect: Command {
       try app.console.out(Detected.json(detection, command ?? nil))
       return detection.findings.isEmpty ? 1 : 0
     }
-    guard !detection.findings.isEmpty else { throw Detected.nothing(detection) }
+    guard !detection.findings.isEmpty else {
+      for request in detection.tried { app.console.notice("Tried", foreign: request) }
+      throw Detected.nothing(detection)
+    }
     for finding in detection.findings {
       let found = "\(finding.place): \(finding.what)"
       try app.console.out("\(finding.certainty.rawValue): \(DisplayText.oneLine(found))")
@@ -86,9 +89,9 @@ enum Detected {
 
   /// Nothing that is known answered there.
   static func nothing(_ detection: Detection) -> Failure {
-    let tried = detection.tried.map { DisplayText.oneLine($0, limit: 60) }.joined(separator: ", ")
-    return Failure(
-      .failed, "nothing known answers at \(detection.url) (\(tried))",
+    Failure(
+      .failed,
+      "nothing known answers at \(detection.url) (\(detection.tried.count) places tried)",
       hint: "describe it: authctl profile add NAME URL --set login.path=/login "
         + #"--body '{"username":"{username}","password":"{password}"}' --token-at /token"#)
   }

@@ -107,6 +107,7 @@ struct ProfileCheck: Command {
   var wantsJSON: Bool { output.json }
 
   func run(in app: App) throws(Failure) -> Int32 {
+    let names = names.isEmpty ? globals.profile.map { [$0] } ?? [] : names
     var results: [(name: String, mistakes: [Failure])] = []
     let configMistakes = names.isEmpty ? app.profiles.configMistakes() : []
     if !configMistakes.isEmpty { results.append(("config.toml", configMistakes)) }

@@ -31,11 +31,9 @@ struct Whoami: Command {
     if !offline, let call = choice.profile.recipe.whoami {
       let answer = try keeper.whoami(session)
       account = answer.name ?? account
-      // Some answer with the token itself, under any name.
-      let secrets =
-        session.values.all.filter { !$0.name.isSession }.map(\.value.text)
-        + session.cookies.cookies.map(\.value)
-      user = answer.user.withoutSecrets(secrets)
+      // Some answer with the token itself, under any name. By now the redactor knows all of them,
+      // those that this very call has renewed too.
+      user = answer.user.withoutSecrets(of: app.redactor, sparing: account)
       if answer.name == nil, !account.isEmpty {
         app.console.notice(
           "The server does not tell the account by name: this is the one that signed in.")
@@ -43,7 +41,7 @@ struct Whoami: Command {
       source = "server"
       app.console.verbose(
         "* \(keeper.api.base.origin), answered by \(call.method) \(call.shownPath)")
-    } else if !offline {
+    } else if !offline, session.variable == nil {
       app.console.notice(
         "\(choice.profile.name) has no who-am-I: this is the account that signed in.")
     }
@@ -56,9 +54,13 @@ struct Whoami: Command {
           ("source", .string(source)), ("user", user),
         ]).serialized())
     } else if account.isEmpty {
-      throw Failure(
-        .failed, "\(choice.profile.name): the server does not tell the account by name",
-        hint: "authctl whoami --json shows what it tells")
+      throw source == "server"
+        ? Failure(
+          .failed, "\(choice.profile.name): the server does not tell the account by name",
+          hint: "authctl whoami --json shows what it tells")
+        : Failure(
+          .failed, "\(choice.profile.name): a token of a variable has no account",
+          hint: "the recipe has no whoami that could tell it")
     } else {
       try app.console.out(DisplayText.oneLine(account))
     }
@@ -67,33 +69,37 @@ struct Whoami: Command {
 }
 
 extension JSONValue {
-  /// Without members that are secret, by their names or because they hold one of `secrets`: some
+  /// Without what is secret, by its name or because it holds a secret that the redactor knows: some
   /// APIs answer with the whole row of their user table, password hash included.
-  fileprivate func withoutSecrets(_ secrets: [String]) -> JSONValue {
+  ///
+  /// - Parameter account: the name to be told, though a recipe may keep it as a value.
+  fileprivate func withoutSecrets(of redactor: Redactor, sparing account: String) -> JSONValue {
+    func isSecret(_ value: JSONValue) -> Bool {
+      guard let text = value.scalarText, !text.utf8.elementsEqual(account.utf8) else {
+        return false
+      }
+      return !redactor.mask(text).utf8.elementsEqual(text.utf8)
+    }
+
     switch self {
     case .object(let members):
-      .object(
+      return .object(
         members.filter { member in
           let isText = member.value.scalarText != nil
-          return !(isText && Self.isSecretName(member.key)) && !member.value.isOne(of: secrets)
+          return !(isText && Self.isSecretName(member.key)) && !isSecret(member.value)
         }
-        .map { ($0.key, $0.value.withoutSecrets(secrets)) })
+        .map { ($0.key, $0.value.withoutSecrets(of: redactor, sparing: account)) })
     case .array(let items):
-      .array(items.filter { !$0.isOne(of: secrets) }.map { $0.withoutSecrets(secrets) })
-    default: self
+      return .array(
+        items.filter { !isSecret($0) }
+          .map { $0.withoutSecrets(of: redactor, sparing: account) })
+    default: return self
     }
-  }
-
-  private func isOne(of secrets: [String]) -> Bool {
-    guard let text else { return false }
-    return secrets.contains { $0.utf8.elementsEqual(text.utf8) }
   }
 
   private static func isSecretName(_ name: String) -> Bool {
     let name = name.lowercased()
     let words = ["password", "passwd", "salt", "secret", "token", "digest", "hash", "otp"]
-    return words.contains { word in
-      name.utf8.indices.contains { name.utf8[$0...].starts(with: word.utf8) }
-    }
+    return words.contains(where: name.contains(bytesOf:))
   }
 }
