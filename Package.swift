@@ -22,12 +22,14 @@ let package = Package(
   ],
   targets: [
     .plugin(name: "EmbedPresets", capability: .buildTool()),
+    .target(name: "CCrypt"),
     .target(name: "CCurl"),
     .target(name: "CLibsecret"),
     .target(
       name: "AuthKit",
       dependencies: [
-        "CCurl", "CLibsecret", "TOMLKit", .product(name: "Crypto", package: "swift-crypto"),
+        "CCrypt", "CCurl", "CLibsecret", "TOMLKit",
+        .product(name: "Crypto", package: "swift-crypto"),
       ],
       exclude: ["Profiles/Presets"],
       swiftSettings: strict,

@@ -1,32 +1,3 @@
-/// What one stored session is found by. None of it is secret.
-public struct SessionKey: Sendable {
-  /// The profile's name.
-  public var profile: String
-  /// The account's name.
-  public var account: String
-  /// The origin of the profile's `url` at sign-in; it is told, not looked up by.
-  public var origin: String
-
-  /// A key of these three.
-  public init(profile: String, account: String, origin: String) {
-    self.profile = profile
-    self.account = account
-    self.origin = origin
-  }
-}
-
-/// One stored session as `list` sees it.
-public struct SessionItem: Sendable {
-  /// The profile's name; nil in a keyring never unlocked since its start: it has hashes only.
-  public var profile: String?
-  /// The account's name, or nil as above.
-  public var account: String?
-  /// The origin, or nil as above.
-  public var origin: String?
-  /// Whether reading it needs the keyring's password.
-  public var isLocked: Bool
-}
-
 /// Sessions in the freedesktop Secret Service: gnome-keyring, KWallet, KeePassXC.
 ///
 /// One item per profile and account, found by the attributes `xdg:schema`, `profile` and
@@ -37,7 +8,7 @@ public struct SessionItem: Sendable {
 ///
 /// Every method throws `Failure` of exit code 12: `storeLocked`, `storeMissing`, `storeTimeout`.
 /// https://specifications.freedesktop.org/secret-service-spec/latest/
-public final class SecretServiceStore {
+public final class SecretServiceStore: SessionStore {
   private let timeout: Double
   private let promptTimeout: Double
   private let mayPrompt: Bool
@@ -60,6 +31,15 @@ public final class SecretServiceStore {
     self.isAttended = isAttended ?? mayPrompt
     self.busAddress = busAddress
   }
+
+  /// `secret-service`.
+  public var name: StoreName { .secretService }
+
+  /// With the name of the program. Connects when nothing else did.
+  public var title: String { "the Secret Service (\(serviceName))" }
+
+  /// Nothing: what others can read there is told by the manual.
+  public var caution: String? { nil }
 
   /// The name of the program that keeps the items, such as `gnome-keyring`; "Secret Service" where
   /// that cannot be seen. Connects when nothing else did.
@@ -132,7 +112,7 @@ public final class SecretServiceStore {
   /// Every stored session. Unlocks nothing, reads no secret, raises no dialog. Where the keyring
   /// shows hashes only, an item's profile is found out by trying `profiles`. An item without
   /// anything stands for a locked collection that shows nothing of itself.
-  public func list(profiles: [String] = []) throws(Failure) -> [SessionItem] {
+  public func list(profiles: [String]) throws(Failure) -> [SessionItem] {
     let bus = try connected()
     let found = try bus.search([Self.schema])
     let hashed = try bus.search([Self.hashedSchema]).locked.filter { !found.locked.contains($0) }

@@ -1,27 +1,31 @@
-internal import AuthKit
 internal import Glibc
 
 /// A file with a secret that the user has named, opened through links and judged by what the open
 /// file is (security rule B10).
-struct PrivateFile: ~Copyable {
+public struct PrivateFile: ~Copyable {
   /// Open for reading; closed with the value.
-  let descriptor: Int32
+  public let descriptor: Int32
 
   /// - Parameters:
   ///   - option: what named the file, for messages.
   ///   - environment: for `CREDENTIALS_DIRECTORY`.
-  /// - Throws: `usage` when the file cannot be opened, or when others could read or change it.
-  init(_ path: String, option: String, environment: [String: String]) throws(Failure) {
+  ///   - kind: of the failure.
+  /// - Throws: `kind` when the file cannot be opened, or when others could read or change it.
+  public init(
+    _ path: String, option: String, environment: [String: String], kind: Failure.Kind = .usage
+  ) throws(Failure) {
     descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY)
     guard descriptor >= 0 else {
       let reason = String(cString: strerror(errno))
-      throw Failure(.usage, "\(option): \(DisplayText.oneLine(path)): \(reason)")
+      throw Failure(kind, "\(option): \(DisplayText.oneLine(path)): \(reason)")
     }
     do throws(Failure) {
       try Self.judge(descriptor, path, option, environment)
     } catch {
       close(descriptor)
-      throw error
+      var failure = error
+      failure.kind = kind
+      throw failure
     }
   }
 
@@ -70,9 +74,14 @@ struct PrivateFile: ~Copyable {
 
   /// Whether the open file lies below the folder in which systemd puts credentials.
   private static func isCredential(_ descriptor: Int32, _ environment: [String: String]) -> Bool {
-    guard let folder = environment["CREDENTIALS_DIRECTORY"], folder.utf8.first == 0x2F,
-      let real = realpath(folder, nil)
-    else { return false }
+    environment["CREDENTIALS_DIRECTORY"].map { isBelow($0, descriptor) } ?? false
+  }
+
+  /// Whether the open file lies below `folder`, a whole path.
+  func isBelow(_ folder: String) -> Bool { Self.isBelow(folder, descriptor) }
+
+  private static func isBelow(_ folder: String, _ descriptor: Int32) -> Bool {
+    guard folder.utf8.first == 0x2F, let real = realpath(folder, nil) else { return false }
     defer { free(real) }
     let place = Array(UnsafeBufferPointer(start: real, count: strlen(real)))
     var name = [CChar](repeating: 0, count: Int(PATH_MAX))

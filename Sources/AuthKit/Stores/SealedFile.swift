@@ -1,0 +1,208 @@
+internal import Crypto
+internal import FoundationEssentials
+internal import Glibc
+
+/// A session as the store `file` keeps it (security rule B9). No files are read or written here.
+///
+///     AUTHCTL1        8 bytes
+///     header length   4 bytes, the highest first
+///     header          JSON, at most 4 KiB
+///     nonce           12 bytes, random
+///     ciphertext      AES-256-GCM of the session's payload
+///     tag             16 bytes
+///
+/// The cipher's key is HKDF-SHA256 of the store's key, with the salt of the header and the info
+/// `authctl session v1`: the salt is new in each writing, so that no key ever seals twice. All
+/// before the nonce is authenticated with the ciphertext. The header is not secret.
+struct SealedFile {
+  /// Which way the store's key is got from what the person gives.
+  enum Derivation: Equatable {
+    /// The 32 bytes of a key file.
+    case file
+    /// scrypt of a passphrase.
+    case scrypt(Scrypt)
+  }
+
+  struct Header {
+    var derivation: Derivation
+    /// 32 random bytes of this writing, as hexadecimal digits.
+    var salt: String
+    /// Tells whether a key is the one that sealed it: 8 bytes of HKDF-SHA256 of the store's key.
+    var keyName: String
+    var session: SessionKey
+  }
+
+  let header: Header
+  /// All before the nonce.
+  private let head: [UInt8]
+  /// Nonce, ciphertext, tag.
+  private let box: [UInt8]
+  /// What the session is called in messages.
+  private let label: String
+
+  private static let magic = Array("AUTHCTL1".utf8)
+  private static let largestHeader = 4096
+  /// What nonce and tag take.
+  private static let least = 12 + 16
+
+  // MARK: Reading
+
+  /// Takes a file apart and checks all of it that can be checked without the key, above all what
+  /// the derivation of the key will cost.
+  ///
+  /// - Throws: `store_missing` when it is not in this form.
+  init(_ bytes: UnsafeRawBufferPointer, label: String) throws(Failure) {
+    func flaw(_ words: String) -> Failure { Failure(.storeMissing, "\(label) \(words)") }
+    let begin = Self.magic.count + 4
+    guard bytes.prefix(begin - 4).elementsEqual(Self.magic.prefix(bytes.count)) else {
+      throw flaw("is not a sealed file")
+    }
+    guard bytes.count >= begin else { throw flaw("is cut off") }
+    let length = bytes[(begin - 4)..<begin].reduce(0) { $0 << 8 | Int($1) }
+    guard length <= Self.largestHeader else { throw flaw("has a header of \(length) bytes") }
+    guard bytes.count >= begin + length + Self.least else {
+      throw flaw("is cut off")
+    }
+    let text = UnsafeRawBufferPointer(rebasing: bytes[begin..<(begin + length)])
+    guard let json = try? JSONValue.parse(text), let header = Header(json) else {
+      throw flaw("has a header that cannot be read")
+    }
+    if case .scrypt(let scrypt) = header.derivation, !scrypt.isAccepted {
+      throw flaw(
+        "asks for too much or too little work to make its key"
+          + " (scrypt, log2N \(scrypt.log2N), r \(scrypt.r), p \(scrypt.p))")
+    }
+    self.header = header
+    self.label = label
+    head = Array(bytes[..<(begin + length)])
+    box = Array(bytes[(begin + length)...])
+  }
+
+  /// What was sealed.
+  ///
+  /// - Parameter key: the store's.
+  /// - Throws: `store_locked` when another key has sealed it, `store_missing` when it was changed.
+  func payload(_ key: SharedSecret) throws(Failure) -> Secret {
+    guard header.keyName.utf8.elementsEqual(Self.name(of: key).utf8) else {
+      throw Failure(.storeLocked, "\(label) was sealed with another key")
+    }
+    do {
+      var plain = try AES.GCM.open(
+        AES.GCM.SealedBox(combined: box), using: Self.sessionKey(key, salt: header.salt),
+        authenticating: head)
+      var payload = SecretBuilder(capacity: plain.count)
+      plain.withUnsafeMutableBytes { bytes in
+        payload.append(UnsafeRawBufferPointer(bytes))
+        if let base = bytes.baseAddress { explicit_bzero(base, bytes.count) }
+      }
+      return payload.secret()
+    } catch {
+      throw Failure(.storeMissing, "\(label) was changed or damaged after it was sealed")
+    }
+  }
+
+  // MARK: Writing
+
+  /// The bytes of the file that keeps `payload`.
+  ///
+  /// - Parameters:
+  ///   - key: the store's, got by `derivation`.
+  /// - Throws: `store_missing` when the names are too long for the header.
+  static func seal(
+    _ payload: borrowing Secret, of session: SessionKey, with key: SharedSecret,
+    by derivation: Derivation
+  ) throws(Failure) -> [UInt8] {
+    let header = Header(
+      derivation: derivation, salt: randomHex(bytes: 32), keyName: name(of: key), session: session)
+    let text = Array(header.json.serialized().utf8)
+    guard text.count <= largestHeader else {
+      throw Failure(.storeMissing, "the names of a session are too long for a sealed file")
+    }
+    let length = [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: text.count >> $0) }
+    let head = magic + length + text
+    let box = payload.withBytes { bytes in
+      try? AES.GCM.seal(
+        bytes.bindMemory(to: UInt8.self), using: sessionKey(key, salt: header.salt),
+        authenticating: head
+      ).combined
+    }
+    guard let box else { throw Failure(.storeMissing, "AES-256-GCM cannot seal the session") }
+    return head + box
+  }
+
+  // MARK: Keys
+
+  private static func sessionKey(_ key: SharedSecret, salt: String) -> SymmetricKey {
+    derived(from: key, salt: hexDecoded(salt.utf8) ?? [], info: "authctl session v1", bytes: 32)
+  }
+
+  private static func name(of key: SharedSecret) -> String {
+    derived(from: key, salt: [], info: "authctl key name v1", bytes: 8)
+      .withUnsafeBytes { hexDigits($0) }
+  }
+
+  private static func derived(
+    from key: SharedSecret, salt: [UInt8], info: String, bytes count: Int
+  ) -> SymmetricKey {
+    key.withBytes { bytes in
+      HKDF<SHA256>.deriveKey(
+        inputKeyMaterial: SymmetricKey(data: bytes), salt: salt, info: Array(info.utf8),
+        outputByteCount: count)
+    }
+  }
+}
+
+// MARK: - The header
+
+extension SealedFile.Header {
+  /// Nil for what is not a header; the costs of scrypt are not judged here.
+  init?(_ json: JSONValue) {
+    func whole(_ name: String) -> Int? { json[name]?.double.flatMap { Int(exactly: $0) } }
+    guard let session = SessionKey(json), let salt = json["salt"]?.text,
+      hexDecoded(salt.utf8)?.count == 32, let keyName = json["key"]?.text
+    else { return nil }
+    switch json["kdf"]?.text {
+    case "file": derivation = .file
+    case "scrypt":
+      guard let log2N = whole("log2N"), let r = whole("r"), let p = whole("p"),
+        let salt = json["kdf_salt"]?.text
+      else { return nil }
+      derivation = .scrypt(Scrypt(log2N: log2N, r: r, p: p, salt: salt))
+    default: return nil
+    }
+    self.salt = salt
+    self.keyName = keyName
+    self.session = session
+  }
+
+  var json: JSONValue {
+    var members: [(key: String, value: JSONValue)]
+    switch derivation {
+    case .file: members = [("kdf", "file")]
+    case .scrypt(let scrypt):
+      members = [
+        ("kdf", "scrypt"), ("log2N", .number(scrypt.log2N)), ("r", .number(scrypt.r)),
+        ("p", .number(scrypt.p)), ("kdf_salt", .string(scrypt.salt)),
+      ]
+    }
+    members += [("salt", .string(salt)), ("key", .string(keyName))]
+    return .object(members + session.members)
+  }
+}
+
+extension SessionKey {
+  /// As headers of session files have it.
+  init?(_ json: JSONValue) {
+    guard let profile = json["profile"]?.text, let account = json["account"]?.text,
+      let origin = json["origin"]?.text, let generation = json["generation"]?.text
+    else { return nil }
+    self.init(profile: profile, account: account, origin: origin, generation: generation)
+  }
+
+  var members: [(key: String, value: JSONValue)] {
+    [
+      ("profile", .string(profile)), ("account", .string(account)), ("origin", .string(origin)),
+      ("generation", .string(generation)),
+    ]
+  }
+}

@@ -1,0 +1,178 @@
+internal import Glibc
+
+/// The folder of session files, 0700, and the files in it, 0600. Everything in it is named relative
+/// to its open descriptor, so that nobody can put another folder in its place meanwhile.
+///
+/// All that fails is a `Failure` of kind `store_missing`; a lock that is not free, `store_timeout`.
+struct SessionFolder: ~Copyable {
+  private let descriptor: Int32
+  /// Where it was when it was opened.
+  let path: String
+
+  /// The folder at `path`, made where there is none; it can be written.
+  static func made(_ path: String) throws(Failure) -> SessionFolder {
+    try asStore { () throws(Failure) in try StateFolder.prepare(path) }
+    if let folder = try existing(path) { return folder }
+    throw Failure(.storeMissing, "\(DisplayText.oneLine(path)) went away")
+  }
+
+  /// The folder at `path` when there is one.
+  static func existing(_ path: String) throws(Failure) -> SessionFolder? {
+    let descriptor = try asStore { () throws(Failure) in try StateFolder.open(path) }
+    return descriptor < 0 ? nil : SessionFolder(descriptor: descriptor, path: path)
+  }
+
+  private init(descriptor: Int32, path: String) {
+    self.descriptor = descriptor
+    self.path = path
+  }
+
+  deinit { close(descriptor) }
+
+  // MARK: Reading
+
+  /// The largest file: a session of 256 KiB, its names, and what sealing adds.
+  private static let largestFile = Session.largestPayload + 16_384
+
+  /// What the file holds; nil when there is none.
+  func read(_ name: String) throws(Failure) -> Secret? {
+    let file = openat(descriptor, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
+    guard file >= 0 else {
+      if errno == ENOENT { return nil }
+      guard errno == ELOOP else { throw failure("cannot read", name, errno) }
+      throw Failure(
+        .storeMissing, "\(place(name)) is a symbolic link", hint: "authctl makes none: remove it")
+    }
+    defer { close(file) }
+    try judge(file, name)
+    var content = SecretBuilder(capacity: 4096)
+    let piece = UnsafeMutableRawBufferPointer.allocate(byteCount: 16_384, alignment: 1)
+    defer {
+      if let base = piece.baseAddress { explicit_bzero(base, piece.count) }
+      piece.deallocate()
+    }
+    while true {
+      let count = Glibc.read(file, piece.baseAddress, piece.count)
+      if count < 0, errno == EINTR { continue }
+      guard count >= 0 else { throw failure("cannot read", name, errno) }
+      if count == 0 { return content.secret() }
+      content.append(UnsafeRawBufferPointer(rebasing: piece[..<count]))
+      guard content.count <= Self.largestFile else {
+        throw Failure(.storeMissing, "\(place(name)) is larger than any session")
+      }
+    }
+  }
+
+  /// Refuses what anybody but this user could read, write, or have made.
+  private func judge(_ file: Int32, _ name: String) throws(Failure) {
+    var status = stat()
+    guard fstat(file, &status) == 0 else { throw failure("cannot read", name, errno) }
+    guard status.st_mode & S_IFMT == S_IFREG else {
+      throw Failure(.storeMissing, "\(place(name)) is not a regular file")
+    }
+    guard status.st_uid == geteuid() else {
+      throw Failure(
+        .storeMissing, "\(place(name)) belongs to another user (uid \(status.st_uid))",
+        hint: "with sudo use sudo -H, or set AUTHCTL_STATE_DIR")
+    }
+    guard status.st_mode & 0o077 == 0 else {
+      throw Failure(
+        .storeMissing, "\(place(name)) is open to other users",
+        hint: DisplayText.shellCommand(["chmod", "600", path + "/" + name]))
+    }
+  }
+
+  /// The names of the files that end in `suffix`, in the order of their bytes.
+  func names(_ suffix: String) throws(Failure) -> [String] {
+    let copy = openat(descriptor, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+    guard copy >= 0, let stream = fdopendir(copy) else { throw failure("cannot read", "", errno) }
+    defer { closedir(stream) }
+    var names: [String] = []
+    while let entry = readdir(stream) {
+      let name = withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
+        String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+      }
+      if name.utf8.reversed().starts(with: suffix.utf8.reversed()) { names.append(name) }
+    }
+    return names.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
+  }
+
+  // MARK: Writing
+
+  private static let partSuffix = ".part"
+
+  /// Runs `work` while no other process writes here. What writers left who were killed is gone then.
+  func locked<R>(timeout: Double, _ work: () throws(Failure) -> R) throws(Failure) -> R {
+    let file = openat(descriptor, "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)
+    guard file >= 0 else { throw failure("cannot use", "lock", errno) }
+    defer { close(file) }
+    switch FileLock.wait(for: file, timeout: timeout) {
+    case 0: break
+    case EWOULDBLOCK:
+      throw Failure(
+        .storeTimeout, "another authctl has been writing in \(place("")) for too long",
+        hint: "--store-timeout SECONDS waits longer")
+    case let number: throw failure("cannot lock", "lock", number)
+    }
+    for name in try names(Self.partSuffix) { unlinkat(descriptor, name, 0) }
+    return try work()
+  }
+
+  /// Puts `bytes` into the file: afterwards there is the old file or the new one, on the disk.
+  /// To be called in `locked`.
+  func write(_ bytes: UnsafeRawBufferPointer, as name: String) throws(Failure) {
+    let part = "." + randomHex(bytes: 8) + Self.partSuffix
+    let flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC
+    let file = openat(descriptor, part, flags, 0o600)
+    guard file >= 0 else { throw failure("cannot write", name, errno) }
+    var isDone = false
+    defer {
+      close(file)
+      if !isDone { unlinkat(descriptor, part, 0) }
+    }
+    var rest = bytes[...]
+    while !rest.isEmpty {
+      let count = Glibc.write(file, UnsafeRawBufferPointer(rebasing: rest).baseAddress, rest.count)
+      if count < 0, errno == EINTR { continue }
+      guard count > 0 else { throw failure("cannot write", name, errno) }
+      rest = rest.dropFirst(count)
+    }
+    guard fchmod(file, 0o600) == 0, fsync(file) == 0,
+      renameat(descriptor, part, descriptor, name) == 0
+    else { throw failure("cannot write", name, errno) }
+    isDone = true
+    fsync(descriptor)
+  }
+
+  /// Removes the file; false when there was none.
+  func remove(_ name: String) throws(Failure) -> Bool {
+    guard unlinkat(descriptor, name, 0) == 0 else {
+      if errno == ENOENT { return false }
+      throw failure("cannot remove", name, errno)
+    }
+    fsync(descriptor)
+    return true
+  }
+
+  // MARK: Words
+
+  /// The path of a file here, or of the folder, for messages.
+  func place(_ name: String) -> String {
+    DisplayText.oneLine(name.isEmpty ? path : path + "/" + name, limit: 400)
+  }
+
+  private func failure(_ what: String, _ name: String, _ number: Int32) -> Failure {
+    Failure(
+      .storeMissing,
+      "\(what) \(place(name)): \(String(cString: strerror(number)).asciiLowercased)",
+      hint: "AUTHCTL_STATE_DIR names another folder")
+  }
+
+  private static func asStore<R>(_ work: () throws(Failure) -> R) throws(Failure) -> R {
+    do throws(Failure) { return try work() } catch {
+      var failure = error
+      if failure.kind == .failed { failure.kind = .storeMissing }
+      throw failure
+    }
+  }
+}

@@ -1,0 +1,91 @@
+/// A place where sessions are kept (contract section 7).
+///
+/// One item per profile and account. Names only find the item: whether its content belongs to them
+/// is checked by who reads it. Every method throws `Failure` of exit code 12: `storeLocked`,
+/// `storeMissing`, `storeTimeout`; a wrong configuration of the store is `usage`.
+public protocol SessionStore: AnyObject {
+  /// The name by which it is chosen.
+  var name: StoreName { get }
+
+  /// What people call it, to stand within a sentence: "the Secret Service (gnome-keyring)".
+  var title: String { get }
+
+  /// What a person should know before a session is kept there; nil where all is well.
+  var caution: String? { get }
+
+  /// Makes ready to write: before a login asks or sends anything.
+  func open() throws(Failure)
+
+  /// The session's payload; nil when it is certainly not there (never for "locked").
+  func read(profile: String, account: String) throws(Failure) -> Secret?
+
+  /// Stores the payload over what is there: afterwards there is the old item or the new one.
+  func write(_ payload: borrowing Secret, key: SessionKey) throws(Failure)
+
+  /// Deletes what is stored for this profile and account; false when there was nothing.
+  func delete(profile: String, account: String) throws(Failure) -> Bool
+
+  /// Every stored session. Unlocks nothing and raises no dialog. `profiles` are names to try where
+  /// the store shows hashes of names only.
+  func list(profiles: [String]) throws(Failure) -> [SessionItem]
+}
+
+extension SessionStore {
+  /// Every stored session, as far as the store tells names by itself.
+  public func list() throws(Failure) -> [SessionItem] { try list(profiles: []) }
+}
+
+/// The stores by the names of contract section 7.
+public enum StoreName: String, CaseIterable, Sendable {
+  case secretService = "secret-service"
+  case file
+  case plaintext
+
+  /// The store that a person calls `text`.
+  ///
+  /// - Throws: `usage` that names the nearest.
+  public init(named text: String) throws(Failure) {
+    guard let name = Self.allCases.first(where: { $0.rawValue.utf8.elementsEqual(text.utf8) })
+    else {
+      let names = Self.allCases.map(\.rawValue)
+      throw Failure(
+        .usage, "unknown store \(DisplayText.oneLine(text, limit: 40))",
+        hint: nearest(text, in: names).map { "did you mean \($0)?" }
+          ?? "the stores are \(names.joined(separator: ", "))")
+    }
+    self = name
+  }
+}
+
+/// What one stored session is found by. None of it is secret.
+public struct SessionKey: Sendable {
+  /// The profile's name.
+  public var profile: String
+  /// The account's name.
+  public var account: String
+  /// The origin of the profile's `url` at sign-in; it is told, not looked up by.
+  public var origin: String
+  /// New at each login; told where the store has a place for it, not looked up by.
+  public var generation: String
+
+  /// A key of these.
+  public init(profile: String, account: String, origin: String, generation: String = "") {
+    self.profile = profile
+    self.account = account
+    self.origin = origin
+    self.generation = generation
+  }
+}
+
+/// One stored session as `list` sees it.
+public struct SessionItem: Sendable {
+  /// The profile's name; nil where it cannot be told: a keyring never unlocked since its start has
+  /// hashes only, a file may be damaged.
+  public var profile: String?
+  /// The account's name, or nil as above.
+  public var account: String?
+  /// The origin, or nil as above.
+  public var origin: String?
+  /// Whether reading it needs what is not at hand: the keyring's password, the key of the files.
+  public var isLocked: Bool
+}
