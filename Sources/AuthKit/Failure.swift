@@ -24,6 +24,14 @@ public struct Failure: Error {
     case credentialsRefused = "credentials_refused"
     case answerNotUnderstood = "answer_not_understood"
 
+    /// Whether it is the secret store that failed.
+    public var isOfStore: Bool {
+      switch self {
+      case .storeLocked, .storeMissing, .storeTimeout: true
+      default: false
+      }
+    }
+
     /// The process exit status.
     public var exitCode: Int32 {
       switch self {

@@ -14,6 +14,8 @@ final class App {
   /// What children are to find as it was; none where no child is started.
   let before: Hardening.Before?
   private var openedConfig: Config?
+  /// The stores that `tellUnread` has named.
+  var unreadStores: Set<StoreName> = []
   /// What the command works with, for errors that do not say it themselves.
   var context: (profile: String?, account: String?)
 
@@ -55,8 +57,10 @@ final class App {
 
   private static func isSecretVariable(_ name: String) -> Bool {
     name.utf8.starts(with: "AUTHCTL_TOKEN".utf8) && name != "AUTHCTL_TOKEN_FILE"
-      || ["AUTHCTL_PASSWORD", "AUTHCTL_OTP", "AUTHCTL_CLIENT_SECRET", "AUTHCTL_APP_KEY"]
-        .contains(name)
+      || [
+        "AUTHCTL_PASSWORD", "AUTHCTL_OTP", "AUTHCTL_CLIENT_SECRET", "AUTHCTL_APP_KEY",
+        "AUTHCTL_STORE_PASSPHRASE",
+      ].contains(name)
   }
 
   /// `$OWN`, else `$XDG/authctl`, else `~/…/authctl`.
@@ -91,6 +95,12 @@ final class App {
     return config
   }
 
+  /// The folder of locks and session files, whole.
+  func stateFolder() throws(Failure) -> String {
+    try Self.folder(
+      environment, own: "AUTHCTL_STATE_DIR", xdg: "XDG_STATE_HOME", inHome: ".local/state")
+  }
+
   /// Whether somebody may be asked: a terminal, and nothing that says no.
   var mayAsk: Bool {
     !globals.noInput && !["1", "true", "yes"].contains(environment["AUTHCTL_NO_INPUT"] ?? "")
@@ -107,40 +117,21 @@ final class App {
     return terminal
   }
 
-  // MARK: - Store
-
-  /// The store that `--store`, `AUTHCTL_STORE` or `config.toml` names.
-  ///
-  /// - Parameter mayPrompt: false for commands that never raise a dialog of the keyring.
-  func store(mayPrompt: Bool = true) throws(Failure) -> SecretServiceStore {
-    let config = try config()
-    let name = globals.store ?? environment["AUTHCTL_STORE"] ?? config.store ?? "secret-service"
-    guard name == "secret-service" else {
-      throw Failure(
-        .usage, "unknown store \(DisplayText.oneLine(name, limit: 40))",
-        hint: "this version knows one store: secret-service")
-    }
-    return SecretServiceStore(
-      timeout: globals.storeTimeout?.seconds ?? config.storeTimeout ?? 30,
-      mayPrompt: mayPrompt && mayAsk, isAttended: mayAsk,
-      busAddress: environment["DBUS_SESSION_BUS_ADDRESS"])
-  }
-
   // MARK: - One API
 
   /// Everything that requests to one profile need.
   func keeper(
-    for profile: Profile, options: HTTPOptions = HTTPOptions(), mayPrompt: Bool = true
+    for profile: Profile, options: HTTPOptions = HTTPOptions(), mayPrompt: Bool = true,
+    in store: (any SessionStore)? = nil
   ) throws(Failure) -> SessionKeeper {
     let base = try WebURL(profile.url, from: .person)
     let configured = try config().lockTimeout
     let http = http(for: profile, base: base.origin, options: options)
+    let store = if let store { store } else { try self.store(mayPrompt: mayPrompt) }
     return SessionKeeper(
       api: API(profile: profile, base: base, http: http, redactor: redactor, clock: Self.now),
-      store: try store(mayPrompt: mayPrompt),
-      lockFolder: try Self.folder(
-        environment, own: "AUTHCTL_STATE_DIR", xdg: "XDG_STATE_HOME", inHome: ".local/state")
-        + "/locks",
+      store: store,
+      lockFolder: try stateFolder() + "/locks",
       lockTimeout: globals.lockTimeout?.seconds ?? configured ?? 60,
       redactor: redactor, clock: Self.now, warn: { [console] in console.warn($0) })
   }

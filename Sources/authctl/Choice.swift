@@ -214,14 +214,17 @@ extension App {
     if let named = namedAccount(keeper.api.profile) { return named }
     let names = try storedAccounts(of: keeper.api.profile.name, in: keeper.store)
     guard let first = names.first else { throw keeper.notSignedIn(nil) }
-    guard names.count == 1 else {
-      throw Failure(
-        .inputNeeded,
-        "\(keeper.api.profile.name): which account? Stored are "
-          + names.map { DisplayText.oneLine($0, limit: 80) }.joined(separator: ", "),
-        hint: "-u NAME chooses one")
-    }
+    guard names.count == 1 else { throw whichAccount(names, of: keeper.api.profile) }
     return (first, "the only session")
+  }
+
+  /// Several are stored, and none is named.
+  func whichAccount(_ names: [String], of profile: Profile) -> Failure {
+    Failure(
+      .inputNeeded,
+      "\(profile.name): which account? Stored are "
+        + names.map { DisplayText.oneLine($0, limit: 80) }.joined(separator: ", "),
+      hint: "-u NAME chooses one")
   }
 
   /// The account that an option, a variable or the profile names.
@@ -241,7 +244,7 @@ extension App {
 
   /// The accounts that have a stored session of the profile.
   func storedAccounts(
-    of profile: String, in store: SecretServiceStore
+    of profile: String, in store: any SessionStore
   ) throws(Failure) -> [String] {
     func mine() throws(Failure) -> [SessionItem] {
       try store.list(profiles: [profile]).filter { item in
@@ -250,7 +253,7 @@ extension App {
     }
     var items = try mine()
     // Hashed attributes of a keyring that was never unlocked tell that there is something, not what.
-    if items.contains(where: { $0.account == nil }) {
+    if items.contains(where: { $0.isLocked && $0.account == nil }) {
       try store.open()
       items = try mine()
     }

@@ -24,8 +24,16 @@ enum Topics {
         authctl login -p shop -u bot --password-file /run/secrets/shop
         authctl get -p shop /orders'
 
-    AUTHCTL_STORE names the store. This version has one, secret-service; the stores
-    file and plaintext, which need no keyring, come with a later one.
+    Or no keyring at all: AUTHCTL_STORE=file keeps each session in a sealed file
+    below AUTHCTL_STATE_DIR (~/.local/state/authctl), and needs a key:
+
+      (umask 077; head -c 32 /dev/urandom >/secure/authctl.key)
+      export AUTHCTL_STORE=file AUTHCTL_STORE_KEY_FILE=/secure/authctl.key
+
+    The key is 32 bytes, 64 hex digits or 44 base64 characters, in a file that only
+    its owner can read; AUTHCTL_STORE_PASSPHRASE gives a passphrase instead, and a
+    service of systemd the credential authctl-store-key. AUTHCTL_STORE=plaintext
+    seals nothing, and warns of it at each login.
 
     Errors are one line of JSON with AUTHCTL_ERRORS=json; exit codes are in README.md.
     """

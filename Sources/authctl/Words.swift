@@ -29,14 +29,14 @@ enum Words {
   }
 
   /// Contract section 2, `login`, `register`, `refresh`.
-  static func json(_ session: Session, _ origin: Origin, stored: Bool) -> String {
+  static func json(_ session: Session, _ keeper: SessionKeeper) -> String {
     JSONValue.object([
       ("profile", .string(session.profile)),
       ("account", .string(session.account)),
-      ("origin", .string(origin.description)),
+      ("origin", .string(keeper.api.base.origin.description)),
       ("expires_at", time(session.expiresAt)),
       ("refreshable", .bool(session.refreshable)),
-      ("store", stored ? "secret-service" : nil),
+      ("store", .string(keeper.store.name.rawValue)),
     ]).serialized()
   }
 

@@ -245,6 +245,7 @@ private func failure(_ body: () throws -> Void) -> Failure? {
       ("store = \"file\"\nlock_timeout = 5\nstore_timeout = 2.5\ndefault_profile = \"a\"", nil),
       ("defalt_profile = \"a\"", "~/authctl/config.toml:1:1: unknown key defalt_profile"),
       ("\nstore = 1", "~/authctl/config.toml:2:1: store: must be text"),
+      ("\n\nstore = \"flie\"", "~/authctl/config.toml:3:1: store: unknown store flie"),
       ("lock_timeout = 0", "~/authctl/config.toml:1:1: lock_timeout: must be more than 0"),
       ("default_profile = \"../x\"", "~/authctl/config.toml:1:1: default_profile: neither"),
     ] as [(String, String?)])
@@ -254,7 +255,7 @@ private func failure(_ body: () throws -> Void) -> Failure? {
     try ConfigFolder.write(text, to: path, label: path, replacing: false)
     guard let message else {
       let config = try folder.store.config()
-      #expect(config.store == "file" && config.lockTimeout == 5 && config.storeTimeout == 2.5)
+      #expect(config.store == .file && config.lockTimeout == 5 && config.storeTimeout == 2.5)
       #expect(config.defaultProfile == "a")
       return
     }

@@ -257,8 +257,8 @@ public struct ProfileStore: Sendable {
 public struct Config: Sendable, Equatable {
   /// The profile that is used when nothing else chooses one.
   public var defaultProfile: String?
-  /// The name of the store.
-  public var store: String?
+  /// The store.
+  public var store: StoreName?
   /// Seconds that a store operation may take.
   public var storeTimeout: Double?
   /// Seconds to wait for another process's refresh.
@@ -313,7 +313,12 @@ extension ProfileStore {
           throw mistake("neither a profile's name nor the whole path of a file")
         }
         config.defaultProfile = text
-      case ("store", .string(let text)): config.store = text
+      case ("store", .string(let text)):
+        do throws(Failure) { config.store = try StoreName(named: text) } catch {
+          var failure = mistake(error.message)
+          failure.hint = error.hint
+          throw failure
+        }
       case ("store_timeout", .number), ("lock_timeout", .number):
         guard let seconds = value.double, seconds > 0, seconds <= 86400 else {
           throw mistake("must be more than 0 and at most 86400 seconds")

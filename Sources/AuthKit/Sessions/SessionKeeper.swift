@@ -5,7 +5,7 @@ public final class SessionKeeper {
   /// The API that the sessions are for.
   public let api: API
   /// Where the sessions are kept.
-  public let store: SecretServiceStore
+  public let store: any SessionStore
   private let lockFolder: String
   private let lockTimeout: Double
   let clock: () -> Moment
@@ -18,7 +18,7 @@ public final class SessionKeeper {
   ///   - lockFolder: below the state folder, whatever the environment.
   ///   - lockTimeout: seconds.
   public init(
-    api: API, store: SecretServiceStore, lockFolder: String, lockTimeout: Double,
+    api: API, store: any SessionStore, lockFolder: String, lockTimeout: Double,
     redactor: Redactor, clock: @escaping () -> Moment, warn: @escaping (String) -> Void
   ) {
     self.api = api
@@ -51,7 +51,7 @@ public final class SessionKeeper {
       session.payload(),
       key: SessionKey(
         profile: session.profile, account: session.account,
-        origin: api.base.origin.description))
+        origin: api.base.origin.description, generation: session.generation))
   }
 
   private func locked<R>(_ account: String, _ work: () throws(Failure) -> R) throws(Failure) -> R {
@@ -235,6 +235,14 @@ public final class SessionKeeper {
     public init(account: String, deleted: Bool) {
       self.account = account
       self.deleted = deleted
+    }
+
+    /// Adds what came of another session of the account, in another store.
+    public mutating func add(_ other: Ended) {
+      deleted = deleted || other.deleted
+      guard let ended = other.revoked, revoked != false else { return }
+      revoked = ended
+      reason = other.reason
     }
   }
 

@@ -110,6 +110,7 @@ struct Login: Command {
     }
     // A session that cannot be kept must not be asked for: the store comes first.
     try keeper.store.open()
+    if let caution = keeper.store.caution { app.console.warn(caution) }
     let signedIn = try signedIn(keeper, app, account: named ?? described.account, described)
     let session = signedIn.session
     if named == nil, try keeper.read(session.account) != nil {
@@ -123,6 +124,7 @@ struct Login: Command {
     try made?.save(in: app)
     try keeper.keep(session)
     try endOld(old, session, keeper, app)
+    try app.forgetElsewhere(session, keptIn: keeper.store)
     if profile.account == nil, let file = profile.file, file == app.profiles.path(of: profile.name)
     {
       try app.profiles.change(profile.name, set: [("account", .string(session.account))])
@@ -212,13 +214,13 @@ struct Login: Command {
       if let made, made.isNew {
         let file = app.profiles.shown(app.profiles.path(of: session.profile))
         console.notice(
-          "Saved: session in the Secret Service (\(keeper.store.serviceName)), profile in \(file)")
+          "Saved: session in \(keeper.store.title), profile in \(file)")
       } else {
-        console.notice("Saved: session in the Secret Service (\(keeper.store.serviceName)).")
+        console.notice("Saved: session in \(keeper.store.title).")
       }
       console.notice("Next: \(Words.nextRequest(keeper.api.profile, app))")
     }
-    if output.json { try console.out(Words.json(session, keeper.api.base.origin, stored: true)) }
+    if output.json { try console.out(Words.json(session, keeper)) }
     return 0
   }
 }

@@ -57,18 +57,21 @@ struct Logout: Command {
     let profile = choice.profile
     app.tell(choice, all ? nil : app.namedAccount(profile))
     let keeper = try app.keeper(for: profile)
+    let others = try Others(of: keeper, app)
     var accounts: [String]
     if !all, let named = app.namedAccount(profile) {
       accounts = [named.name]
     } else {
       accounts = try app.storedAccounts(of: profile.name, in: keeper.store)
-      // Says which there are, and that one must be named.
-      if !all, accounts.count > 1 { _ = try app.account(of: keeper) }
+      if all || accounts.isEmpty { accounts += others.accounts(but: accounts) }
+      if !all, accounts.count > 1 { throw app.whichAccount(accounts, of: profile) }
     }
     var ends: [End] = []
     for account in accounts {
       do throws(Failure) {
-        ends.append((profile.name, try keeper.end(account, requireRevocation: requireRevocation)))
+        var end = try keeper.end(account, requireRevocation: requireRevocation)
+        try others.end(account, requireRevocation: requireRevocation, into: &end)
+        ends.append((profile.name, end))
       } catch {
         failures.append(error)
       }
@@ -84,8 +87,39 @@ struct Logout: Command {
 
   private func endEverything(_ app: App, _ failures: inout [Failure]) throws(Failure) -> [End] {
     let store = try app.store()
+    var ends = try endEverything(in: store, app, &failures)
+    for other in try app.otherStores(than: store) {
+      for more in try endEverything(inOther: other, app, &failures) {
+        let known = ends.firstIndex {
+          $0.profile.utf8.elementsEqual(more.profile.utf8)
+            && $0.end.account.utf8.elementsEqual(more.end.account.utf8)
+        }
+        if let known { ends[known].end.add(more.end) } else { ends.append(more) }
+      }
+    }
+    if ends.isEmpty, failures.isEmpty { app.console.notice("There was no session to forget.") }
+    return ends
+  }
+
+  /// The same in a store that is not in use: when it cannot be read, it is named (rule C1).
+  private func endEverything(
+    inOther store: any SessionStore, _ app: App, _ failures: inout [Failure]
+  ) throws(Failure) -> [End] {
+    var found: [Failure] = []
+    var ends: [End] = []
+    do throws(Failure) { ends = try endEverything(in: store, app, &found) } catch {
+      found.append(error)
+    }
+    for failure in found where failure.kind.isOfStore { app.tellUnread(store, failure) }
+    failures += found.filter { !$0.kind.isOfStore }
+    return ends
+  }
+
+  private func endEverything(
+    in store: any SessionStore, _ app: App, _ failures: inout [Failure]
+  ) throws(Failure) -> [End] {
     var items = try store.list()
-    if items.contains(where: { $0.profile == nil || $0.account == nil }) {
+    if items.contains(where: { $0.isLocked && ($0.profile == nil || $0.account == nil) }) {
       try store.open()
       items = try store.list()
     }
@@ -103,13 +137,12 @@ struct Logout: Command {
         continue
       }
       do throws(Failure) {
-        let keeper = try app.keeper(for: profile)
+        let keeper = try app.keeper(for: profile, in: store)
         ends.append((name, try keeper.end(account, requireRevocation: requireRevocation)))
       } catch {
         failures.append(error)
       }
     }
-    if ends.isEmpty, failures.isEmpty { app.console.notice("There was no session to forget.") }
     return ends
   }
 
@@ -122,5 +155,52 @@ struct Logout: Command {
     let name = DisplayText.oneLine(end.account)
     let where_ = end.revoked == true ? "at the server and here" : "here"
     app.console.notice("Signed out of \(profile) as \(name), \(where_).")
+  }
+}
+
+/// The stores that are not in use, where sessions of a profile may have been left (rule C1).
+private struct Others {
+  private let keepers: [SessionKeeper]
+  private let app: App
+
+  init(of keeper: SessionKeeper, _ app: App) throws(Failure) {
+    var keepers: [SessionKeeper] = []
+    for store in try app.otherStores(than: keeper.store) {
+      keepers.append(try app.keeper(for: keeper.api.profile, in: store))
+    }
+    self.keepers = keepers
+    self.app = app
+  }
+
+  /// Accounts that have a session there, without those of `known`.
+  func accounts(but known: [String]) -> [String] {
+    var names: [String] = []
+    for keeper in keepers {
+      do throws(Failure) {
+        names += try app.storedAccounts(of: keeper.api.profile.name, in: keeper.store)
+          .filter { name in
+            !(known + names).contains { $0.utf8.elementsEqual(name.utf8) }
+          }
+      } catch {
+        app.tellUnread(keeper.store, error)
+      }
+    }
+    return names
+  }
+
+  /// Ends the sessions of `account` there, and adds what came of it to `end`.
+  ///
+  /// - Throws: what the server had against it, with `requireRevocation`.
+  func end(
+    _ account: String, requireRevocation: Bool, into end: inout SessionKeeper.Ended
+  ) throws(Failure) {
+    for keeper in keepers {
+      do throws(Failure) {
+        end.add(try keeper.end(account, requireRevocation: requireRevocation))
+      } catch {
+        guard error.kind.isOfStore else { throw error }
+        app.tellUnread(keeper.store, error)
+      }
+    }
   }
 }

@@ -25,6 +25,7 @@ struct Register: Command {
     app.tell(choice, app.namedAccount(profile))
     let keeper = try app.keeper(for: profile)
     try keeper.store.open()
+    if let caution = keeper.store.caution { app.console.warn(caution) }
     let (account, signedIn) = try registered(keeper, app)
     let name = account.map { DisplayText.oneLine($0) } ?? "the account"
     guard let session = signedIn?.session else {
@@ -42,10 +43,11 @@ struct Register: Command {
       return 0
     }
     try keeper.keep(session)
+    try app.forgetElsewhere(session, keptIn: keeper.store)
     app.console.notice(
       "Registered and signed in to \(profile.name) as \(name). \(Words.validity(session))")
     if output.json {
-      try app.console.out(Words.json(session, keeper.api.base.origin, stored: true))
+      try app.console.out(Words.json(session, keeper))
     }
     return 0
   }

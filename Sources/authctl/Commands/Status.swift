@@ -101,6 +101,7 @@ struct StoredSession {
   /// The stored secret is a password (rule B15).
   var isPassword = false
   var isDefault = false
+  private let store: StoreName
 
   /// Every stored session, of one profile or all, default first; nothing is unlocked.
   static func all(
@@ -113,6 +114,8 @@ struct StoredSession {
     var rows: [StoredSession] = []
     for item in try store.list(profiles: names) {
       if let profile, let own = item.profile, !own.utf8.elementsEqual(profile.utf8) { continue }
+      // A damaged file is nobody's: it is told, but says nothing about one profile.
+      if profile != nil, item.profile == nil, !item.isLocked { continue }
       if let account, let own = item.account, !own.utf8.elementsEqual(account.utf8) { continue }
       var row = try StoredSession(item, store)
       // A keyring never unlocked tells the profile by its hash alone; the profile tells the rest.
@@ -130,14 +133,23 @@ struct StoredSession {
     }
   }
 
-  private init(_ item: SessionItem, _ store: SecretServiceStore) throws(Failure) {
+  private init(_ item: SessionItem, _ store: any SessionStore) throws(Failure) {
+    self.store = store.name
     profile = item.profile
     account = item.account
     origin = item.origin
-    state = .locked
-    guard !item.isLocked, let profile, let account,
-      let payload = try store.read(profile: profile, account: account)
-    else { return }
+    state = item.isLocked ? .locked : .expired
+    guard !item.isLocked, let profile, let account else { return }
+    let payload: Secret
+    do throws(Failure) {
+      guard let found = try store.read(profile: profile, account: account) else { return }
+      payload = found
+    } catch {
+      // A keyring fails as a whole; of files, those that can be read are told all the same.
+      guard store.name != .secretService, error.kind.isOfStore else { throw error }
+      if error.kind == .storeLocked { state = .locked }
+      return
+    }
     // An item that somebody changed is told by the commands that use it.
     guard let session = try? Session(payload: payload, profile: profile, account: account) else {
       state = .expired
@@ -173,7 +185,7 @@ struct StoredSession {
       ("state", .string(state.rawValue)), ("expires_at", Words.time(expiresAt)),
       ("seconds_left", secondsLeft.map { .number($0.rounded(.down)) } ?? nil),
       ("refreshable", state == .locked ? nil : .bool(isRefreshable)),
-      ("store", "secret-service"), ("default", .bool(isDefault)),
+      ("store", .string(store.rawValue)), ("default", .bool(isDefault)),
       ("kind", state == .locked ? nil : isPassword ? "password" : "token"),
     ])
   }

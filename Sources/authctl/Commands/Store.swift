@@ -27,7 +27,7 @@ struct StoreUnlock: Command {
   func run(in app: App) throws(Failure) -> Int32 {
     let store = try app.store()
     try store.open()
-    app.console.notice("The Secret Service (\(store.serviceName)) is unlocked.")
+    app.console.notice("T\(store.title.dropFirst()) is unlocked.")
     return 0
   }
 }

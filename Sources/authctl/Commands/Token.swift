@@ -99,7 +99,7 @@ struct Refresh: Command {
       "Renewed \(session.profile) as \(DisplayText.oneLine(session.account)). "
         + Words.validity(session))
     if output.json {
-      try app.console.out(Words.json(session, keeper.api.base.origin, stored: true))
+      try app.console.out(Words.json(session, keeper))
     }
     return 0
   }

@@ -1,0 +1,71 @@
+internal import AuthKit
+
+/// The stores that a command may use (contract section 7).
+extension App {
+  /// The store that `--store`, `AUTHCTL_STORE` or `config.toml` names.
+  ///
+  /// - Parameter mayPrompt: false for commands that never raise a dialog of the keyring.
+  func store(mayPrompt: Bool = true) throws(Failure) -> any SessionStore {
+    try store(try storeName(), mayPrompt: mayPrompt)
+  }
+
+  private func storeName() throws(Failure) -> StoreName {
+    let variable = environment["AUTHCTL_STORE"].flatMap { $0.isEmpty ? nil : $0 }
+    if let text = globals.store ?? variable { return try StoreName(named: text) }
+    let config = try config()
+    return config.store ?? .secretService
+  }
+
+  private func store(_ name: StoreName, mayPrompt: Bool) throws(Failure) -> any SessionStore {
+    let config = try config()
+    let timeout = globals.storeTimeout?.seconds ?? config.storeTimeout ?? 30
+    switch name {
+    case .secretService:
+      return SecretServiceStore(
+        timeout: timeout, mayPrompt: mayPrompt && mayAsk, isAttended: mayAsk,
+        busAddress: environment["DBUS_SESSION_BUS_ADDRESS"])
+    case .file:
+      let key = StoreKey(
+        environment: environment, stateFolder: try stateFolder(), redactor: redactor)
+      return try fileStore(timeout, key)
+    case .plaintext:
+      return try fileStore(timeout, nil)
+    }
+  }
+
+  private func fileStore(_ timeout: Double, _ key: StoreKey?) throws(Failure) -> FileStore {
+    let folder = try stateFolder() + "/sessions"
+    return FileStore(
+      folder: folder, shownAs: profiles.shown(folder), timeout: timeout, sealedWith: key)
+  }
+
+  // MARK: - What other stores hold (rule C1)
+
+  /// The stores that are not in use: a session may have been left there. None raises a dialog.
+  func otherStores(than store: any SessionStore) throws(Failure) -> [any SessionStore] {
+    var others: [any SessionStore] = []
+    for name in StoreName.allCases where name != store.name {
+      others.append(try self.store(name, mayPrompt: false))
+    }
+    return others
+  }
+
+  /// Forgets what the stores that are not in use hold for the account of a new session.
+  func forgetElsewhere(_ session: Session, keptIn store: any SessionStore) throws(Failure) {
+    for other in try otherStores(than: store) {
+      do throws(Failure) {
+        if try other.delete(profile: session.profile, account: session.account) {
+          console.notice("Forgot the session before, which was in \(other.title).")
+        }
+      } catch {
+        tellUnread(other, error)
+      }
+    }
+  }
+
+  /// Names a store that could not be looked into, once.
+  func tellUnread(_ store: any SessionStore, _ failure: Failure) {
+    guard unreadStores.insert(store.name).inserted else { return }
+    console.notice("Not looked into: the store \(store.name.rawValue) (\(failure.message)).")
+  }
+}
