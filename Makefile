@@ -1,6 +1,7 @@
 # make            the program for use: .build/authctl
 # make demo       a walk through authctl against a small API of its own
 # make test       all tests
+# make test-kill  1000 times SIGKILL in the middle of a renewal: what is lost, and when (ROUNDS=N)
 # make lint       swift-format, and the rules of CONTRIBUTING.md
 # make install    into PREFIX (/usr/local), below DESTDIR
 #
@@ -34,7 +35,7 @@ ifneq ($(shell test -n "$$HOME" -a -w "$$HOME" && echo yes),yes)
 endif
 
 .DEFAULT_GOAL := build
-.PHONY: build demo test lint install uninstall clean swift
+.PHONY: build demo test test-kill lint install uninstall clean swift
 
 # SwiftPM has no option for a static libstdc++, but its linker looks into the build's own folder
 # first: with the archive there libstdc++.so is not needed at run time.
@@ -66,6 +67,14 @@ test: swift
 	  echo "Failed; all of it is in .build/test.log" >&2; \
 	  exit $$status; }
 	@tail -n 1 .build/test.log
+
+# Prints the lines that begin with kill: and what failed. About five minutes.
+ROUNDS ?= 1000
+test-kill: swift
+	@Tests/packages.sh $(TEST_PACKAGES)
+	swift build --build-tests </dev/null
+	@AUTHCTL_KILL_ROUNDS=$(ROUNDS) swift test --skip-build --filter KillRoundsTests </dev/null \
+	  2>&1 | tee .build/test-kill.log | grep -a --line-buffered -E '^(kill:|✘)|error:|with [0-9]+ test'
 
 lint: swift
 	swift format lint --strict --recursive --parallel Package.swift Plugins Sources Tests

@@ -35,7 +35,9 @@ let credentials = #"{"properties":{"username":{},"password":{}}}"#
 
 /// Each sign-in of a document: `json /v1 /login username password`, the base path in front.
 func signIns(_ document: OpenAPI?) -> [String] {
-  (document?.bodies(of: "POST") { _ in true } ?? []).compactMap(SignInOperation.init).map { found in
+  (document?.bodies(of: "POST", where: SignInOperation.isSignIn) ?? []).compactMap(
+    SignInOperation.init
+  ).map { found in
     let operation = found.operation
     return [
       operation.encoding.rawValue, document?.basePath ?? "", operation.path, found.userField,

@@ -5,8 +5,9 @@ import Testing
 /// Which operations of a document sign in, and what a profile for them says.
 @Suite struct SignInOperationTests {
   private func only(_ text: String) throws -> SignInOperation? {
-    let found = (try openAPI(text)?.bodies(of: "POST") { _ in true } ?? []).compactMap(
-      SignInOperation.init)
+    let found = (try openAPI(text)?.bodies(of: "POST", where: SignInOperation.isSignIn) ?? [])
+      .compactMap(
+        SignInOperation.init)
     try #require(found.count < 2)
     return found.first
   }
@@ -190,7 +191,8 @@ import Testing
   private func preset(_ text: String) throws -> String? {
     let document = try #require(try openAPI(text))
     let found = try #require(
-      document.bodies(of: "POST") { _ in true }.compactMap(SignInOperation.init).first)
+      document.bodies(of: "POST", where: SignInOperation.isSignIn).compactMap(SignInOperation.init)
+        .first)
     return found.preset(among: document.operations)
   }
 

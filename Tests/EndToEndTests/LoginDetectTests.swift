@@ -208,7 +208,11 @@ import Testing
         answering: Look.serving(document, ["POST /login": .http(200, #"{"token":"opaque-1"}"#)]))
       let run = try await box.terminal(
         ["login", api.url, "-u", "ada"],
-        answers: [("Password for ada at \(api.url): ", password + "\n")], env: Self.home)
+        answers: [
+          // A description of another origin says nothing sure of this one.
+          ("Sign-in path [/login]: ", "\n"), ("]:\n> ".crlf, "\n"),
+          ("Password for ada at \(api.url): ", password + "\n"),
+        ], env: Self.home)
       #expect(run.status == 0, "\(run.screen)")
       #expect(evil.connections.isEmpty)
       #expect(Scene.holds(api, [password]) == [password])

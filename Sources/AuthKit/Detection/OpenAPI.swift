@@ -224,7 +224,7 @@ struct OpenAPI {
     var waiting = [value]
     // A bound, as schemas may name each other in a circle.
     for _ in 0..<200 {
-      guard let part = waiting.popLast().map(target) else { break }
+      guard members.count <= 200, let part = waiting.popLast().map(target) else { break }
       if case .object(let own)? = part["properties"] {
         members += own.filter { property in !members.contains { $0.key == property.key } }
       }

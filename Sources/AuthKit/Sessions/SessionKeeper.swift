@@ -253,7 +253,14 @@ public final class SessionKeeper {
       // An item that cannot be read must still be forgotten.
       let stored: Session??
       do throws(Failure) { stored = try read(account) } catch { stored = .none }
-      if let session = stored ?? nil { (ended.revoked, ended.reason) = revoke(session) }
+      if let before = stored ?? nil {
+        var session = before
+        (ended.revoked, ended.reason) = revoke(renewing: &session)
+        // What is kept must not be a pair that revoking has used up.
+        if requireRevocation, ended.revoked != true, isNewer(session, than: before) {
+          try storeNewPair(session)
+        }
+      }
       let isThere = if case .some(.none) = stored { false } else { true }
       if requireRevocation, isThere, ended.revoked != true {
         throw ended.reason
@@ -268,8 +275,12 @@ public final class SessionKeeper {
 
   /// Ends a session at the server that is not, or no longer, stored.
   public func revoke(_ session: Session) -> (Bool?, Failure?) {
-    guard let call = profile.recipe.logout else { return (nil, nil) }
     var session = session
+    return revoke(renewing: &session)
+  }
+
+  private func revoke(renewing session: inout Session) -> (Bool?, Failure?) {
+    guard let call = profile.recipe.logout else { return (nil, nil) }
     do throws(Failure) {
       // A dead access token cannot end the session, and its refresh token would live on.
       if session.isDue(now: clock()) { _ = try renewInMemory(&session) }

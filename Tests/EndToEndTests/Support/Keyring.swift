@@ -74,6 +74,17 @@ struct SecretService {
     guard answer.first?.parts.isEmpty == false else { throw HarnessError("not locked") }
   }
 
+  /// Unlocks without a dialog, as gnome-keyring lets its login module do it.
+  func unlock(_ collection: String, password: String) throws {
+    let secret = DBusValue.tuple([
+      .path(try openSession()), .bytes([]), .bytes(Array(password.utf8)), .string("text/plain"),
+    ])
+    try bus.call(
+      Self.name, Self.root,
+      "org.gnome.keyring.InternalUnsupportedGuiltRiddenInterface.UnlockWithMasterPassword",
+      [.path(collection), secret])
+  }
+
   private func openSession() throws -> String {
     try call(Self.root, "Service.OpenSession", [.string("plain"), .variant(.string(""))])
       .last?.text ?? "/"
