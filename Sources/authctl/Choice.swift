@@ -52,6 +52,13 @@ extension App {
     URLWords.hasScheme(target)
   }
 
+  /// Refuses an API's address that has no scheme.
+  func checkURL(_ address: String) throws(Failure) {
+    guard !isURL(address) else { return }
+    let shown = DisplayText.oneLine(address, limit: 60)
+    throw Failure(.usage, "\(shown) is not a URL", hint: "write https://\(shown)")
+  }
+
   private func chooseByURL(_ target: String) throws(Failure) -> Choice? {
     let url = try WebURL(target, from: .person)
     let found = try profiles(of: url) { $0.origin == url.origin }

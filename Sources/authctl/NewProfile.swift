@@ -23,11 +23,7 @@ struct NewProfile {
   static func make(
     for address: String, _ described: Described, looks: Bool, assumesYes: Bool, in app: App
   ) throws(Failure) -> NewProfile {
-    guard app.isURL(address) else {
-      throw Failure(
-        .usage, "\(DisplayText.oneLine(address, limit: 60)) is not a URL",
-        hint: "write https://\(DisplayText.oneLine(address, limit: 60))")
-    }
+    try app.checkURL(address)
     let url = try WebURL(address, from: .person)
     guard url.query == nil else { throw Failure(.usage, "the API's address has no query") }
     var base = url.text

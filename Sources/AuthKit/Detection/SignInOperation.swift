@@ -125,12 +125,9 @@ struct SignInOperation {
   /// The preset whose requests the document has, the one with the most of them first; the general
   /// ones before others that have as many.
   func preset(among operations: [(method: String, path: String)]) -> String? {
-    let general = ["json", "form"]
     var best: (name: String, hits: Int)?
-    for name in general + Presets.names.filter({ !general.contains($0) }) {
-      guard let recipe = Self.recipe(name), let login = recipe.login, isSame(login) else {
-        continue
-      }
+    for (name, recipe) in Self.recipes {
+      guard let login = recipe.login, isSame(login) else { continue }
       let calls = [login, recipe.register, recipe.refresh, recipe.logout, recipe.whoami]
       let hits = calls.count { call in
         guard let call, let path = call.path.plainText else { return false }
@@ -142,12 +139,17 @@ struct SignInOperation {
     return best?.name
   }
 
-  private static func recipe(_ preset: String) -> Recipe? {
-    try? ProfileReader.read(
-      text: "url = \"https://api.example.com\"\npreset = \"\(preset)\"\n", name: "example",
-      file: nil
-    ).recipe
-  }
+  /// Every preset that stands by itself, the general ones first; read once, when first asked for.
+  private static let recipes: [(name: String, recipe: Recipe)] = {
+    let general = ["json", "form"]
+    let names = general + Presets.names.filter { !general.contains($0) }
+    return names.compactMap { name in
+      let profile = try? ProfileReader.read(
+        text: "url = \"https://api.example.com\"\npreset = \"\(name)\"\n", name: "example",
+        file: nil)
+      return profile.map { (name, $0.recipe) }
+    }
+  }()
 
   private func isSame(_ login: Call) -> Bool {
     guard login.method == operation.method, login.authorization == .none,

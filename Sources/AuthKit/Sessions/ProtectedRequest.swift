@@ -303,17 +303,11 @@ extension SessionKeeper {
     // The session's headers are attached to each try: after a renewal they are others.
     var plain = call
     plain.authorization = .none
-    var taken: (values: Values, cookies: CookieJar)?
-    if let prefetch = profile.recipe.prefetch,
-      prefetch.isNeeded(for: plain.names(request: profile.recipe.request))
-    {
-      let answer = try api.fetch(
-        prefetch, values: values, cookies: session.cookies, permitted: session.requestOrigins)
-      try api.take(prefetch, of: answer, into: &values)
-      taken = (values.filtered(\.isTaken), try answer.cookies(now: clock()))
-    }
+    var cookies = session.cookies
+    let isTaken = try api.prefetch(
+      for: plain, into: &values, &cookies, permitted: session.requestOrigins)
     var wanted = ProtectedRequest(try api.request(for: plain, values: values))
-    wanted.taken = taken
+    if isTaken { wanted.taken = (values.filtered(\.isTaken), cookies) }
     // A redirect of a recipe's call is an answer that was not understood (rule A6).
     wanted.maximumRedirects = 0
     wanted.timeLimit = HTTPClient.signInTime

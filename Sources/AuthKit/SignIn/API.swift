@@ -65,15 +65,27 @@ public final class API {
   ) throws(Failure) -> Answer {
     var (values, cookies) = (values, cookies)
     let start = clock().seconds
-    let names = call.names(request: profile.recipe.request)
-    if let prefetch = profile.recipe.prefetch, prefetch.isNeeded(for: names) {
-      let answer = try fetch(prefetch, values: values, cookies: cookies, permitted: permitted)
-      try take(prefetch, of: answer, into: &values)
-      cookies = try answer.cookies(now: clock())
-    }
+    _ = try prefetch(for: call, into: &values, &cookies, permitted: permitted)
     let left = HTTPClient.signInTime - max(0, clock().seconds - start)
     return try sendAlone(
       call, values: values, cookies: cookies, permitted: permitted, seconds: left)
+  }
+
+  /// Makes the request that has to come before `call`, where the recipe has one that `call` names.
+  ///
+  /// - Returns: whether there was one; `values` and `cookies` hold then what it brought.
+  /// - Throws: what sending and `take` throw.
+  func prefetch(
+    for call: Call, into values: inout Values, _ cookies: inout CookieJar, permitted: [Origin]?
+  ) throws(Failure) -> Bool {
+    let names = call.names(request: profile.recipe.request)
+    guard let prefetch = profile.recipe.prefetch, prefetch.isNeeded(for: names) else {
+      return false
+    }
+    let answer = try fetch(prefetch, values: values, cookies: cookies, permitted: permitted)
+    try take(prefetch, of: answer, into: &values)
+    cookies = try answer.cookies(now: clock())
+    return true
   }
 
   /// Makes the request that has to come before another.

@@ -49,11 +49,7 @@ extension App {
   ///
   /// - Throws: `usage` for what is not a URL, and what `Detector` throws.
   func detect(_ address: String) throws(Failure) -> Detection {
-    guard isURL(address) else {
-      throw Failure(
-        .usage, "\(DisplayText.oneLine(address, limit: 60)) is not a URL",
-        hint: "write https://\(DisplayText.oneLine(address, limit: 60))")
-    }
+    try checkURL(address)
     let profile = try transient(address)
     let base = try WebURL(profile.url, from: .person)
     var detector = try Detector(profile, base: base, http: http(for: profile, base: base.origin))
