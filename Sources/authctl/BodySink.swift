@@ -22,12 +22,12 @@ final class BodySink {
   private var target: Target
 
   init(
-    _ console: Console, head: ResponseHead, _ options: RequestOptions, isWanted: Bool,
+    _ console: Console, head: ResponseHead, _ options: OutputOptions, isWanted: Bool,
     shownHead: String?
   ) throws(Failure) {
     self.console = console
     isRaw = options.raw
-    let path = options.output.flatMap { $0 == "-" ? nil : $0 }
+    let path = options.file.flatMap { $0 == "-" ? nil : $0 }
     if let path, isWanted {
       target = .file(try OutputFile(path))
     } else if path != nil {

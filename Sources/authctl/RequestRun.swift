@@ -47,7 +47,7 @@ struct RequestRun {
 
   func run() throws(Failure) -> Int32 {
     let choice = try chosen()
-    let keeper = try app.keeper(for: choice.profile, options: options.http)
+    let keeper = try app.keeper(for: choice.profile, options: options.network.http)
     let url = try keeper.api.url(for: targetWithQuery)
     var wanted = ProtectedRequest(
       WireRequest(
@@ -56,7 +56,7 @@ struct RequestRun {
     wanted.maximumRedirects = options.maximumRedirects
     wanted.followsAllMethods = options.location
     wanted.accepted = accepted
-    if options.insecure {
+    if options.network.insecure {
       app.console.insist("-k: the certificate of \(url.origin) is not verified")
     }
     guard !options.anonymous else {
@@ -106,8 +106,8 @@ struct RequestRun {
       try send { (head, hops) throws(Failure) in
         final = (head, hops.url)
         sink = try BodySink(
-          app.console, head: head, options, isWanted: isSuccess(head.status),
-          shownHead: options.include || method == "HEAD" ? shown(head, profile) : nil)
+          app.console, head: head, options.output, isWanted: isSuccess(head.status),
+          shownHead: options.output.include || method == "HEAD" ? shown(head, profile) : nil)
       } _: { (bytes) throws(Failure) in
         try sink?.take(bytes)
       }
@@ -218,7 +218,7 @@ struct RequestRun {
   /// Status line and headers, with what is secret in them masked (rule B3).
   private func shown(_ head: ResponseHead, _ profile: Profile) -> String {
     var secret: Set<String> = []
-    if !options.showSecrets {
+    if !options.output.showSecrets {
       secret = Set(profile.recipe.request.carriers.map(\.asciiLowercased))
       secret.formUnion(profile.secretAnswerHeaders.map(\.asciiLowercased))
       if profile.recipe.request.cookies { secret.insert("set-cookie") }
