@@ -128,12 +128,22 @@ final class App {
     let configured = try config().lockTimeout
     let http = http(for: profile, base: base.origin, options: options)
     let store = if let store { store } else { try self.store(mayPrompt: mayPrompt) }
-    return SessionKeeper(
+    let keeper = SessionKeeper(
       api: API(profile: profile, base: base, http: http, redactor: redactor, clock: Self.now),
       store: store,
       lockFolder: try stateFolder() + "/locks",
       lockTimeout: globals.lockTimeout?.seconds ?? configured ?? 60,
       redactor: redactor, clock: Self.now, warn: { [console] in console.warn($0) })
+    keeper.runCommand = { [environment] (command, seconds) throws(Failure) in
+      try SecretCommand.first(
+        .password, of: command, option: "--keep-command", environment: environment,
+        secondsAllowed: seconds)
+    }
+    keeper.holdSignals = {
+      let relay = try? SignalRelay([SIGINT, SIGTERM, SIGHUP])
+      return { relay?.end() }
+    }
+    return keeper
   }
 
   /// What sends the requests for `profile`.

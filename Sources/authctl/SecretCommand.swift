@@ -39,6 +39,22 @@ struct SecretCommand {
     }
   }
 
+  /// The first line that `command` prints, as the secret that it is to be.
+  ///
+  /// - Throws: as `run`; `usage` for a line that is not fit to be one.
+  static func first(
+    _ kind: SecretKind, of command: String, option: String, environment: [String: String],
+    secondsAllowed: Int = 60
+  ) throws(Failure) -> Secret {
+    let output = try SecretCommand(
+      command, option: option, environment: environment, secondsAllowed: secondsAllowed
+    ).run()
+    return try output.withBytes { bytes throws(Failure) in
+      let line = SecretText.firstLine(bytes)
+      return try SecretText.checked(line, name: kind.name, from: option, limit: kind.limit)
+    }
+  }
+
   /// What the command printed, all of it.
   ///
   /// A signal that ends this process ends the command too, as it is in a process group of its own
@@ -147,6 +163,10 @@ struct SecretCommand {
     posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0)
     posix_spawn_file_actions_adddup2(&actions, output.writeEnd, STDOUT_FILENO)
     posix_spawn_file_actions_adddup2(&actions, complaint.writeEnd, STDERR_FILENO)
+    // Connections of libcurl may be open by now, and are not the command's.
+    for descriptor in Child.openDescriptors() ?? [] where descriptor > STDERR_FILENO {
+      posix_spawn_file_actions_addclose(&actions, descriptor)
+    }
 
     var attributes = posix_spawnattr_t()
     posix_spawnattr_init(&attributes)

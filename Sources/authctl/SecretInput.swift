@@ -163,11 +163,7 @@ final class SecretReader {
     }
     if let file = source.file { return try fromFile(file, kind, option) }
     guard let command = source.command else { return nil }
-    let output = try SecretCommand(command, option: option, environment: environment).run()
-    return try output.withBytes { bytes throws(Failure) in
-      let line = SecretText.firstLine(bytes)
-      return try SecretText.checked(line, name: kind.name, from: option, limit: kind.limit)
-    }
+    return try SecretCommand.first(kind, of: command, option: option, environment: environment)
   }
 
   private func fromVariable(

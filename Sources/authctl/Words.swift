@@ -5,12 +5,15 @@ enum Words {
   /// `Valid 15 min, renews itself.`
   static func validity(_ session: Session) -> String {
     let renews = session.refreshable
+    let again = session.again == nil ? "" : ", then the kept command signs in again."
     guard let left = session.secondsLeft(now: App.now()) else {
-      return renews ? "Valid for a time not told, renews itself." : "Valid for a time not told."
+      let time = "Valid for a time not told"
+      return renews ? time + ", renews itself." : again.isEmpty ? time + "." : time + again
     }
     // A token of 15 minutes has not quite that when it arrives.
     let time = Moment.spoken(left < 120 ? max(left, 0).rounded() : (left / 60).rounded() * 60)
-    return renews ? "Valid \(time), renews itself." : "Valid \(time); cannot renew itself."
+    if renews { return "Valid \(time), renews itself." }
+    return again.isEmpty ? "Valid \(time); cannot renew itself." : "Valid \(time)" + again
   }
 
   /// A command to go on with.
@@ -35,7 +38,7 @@ enum Words {
       ("account", .string(session.account)),
       ("origin", .string(keeper.api.base.origin.description)),
       ("expires_at", time(session.expiresAt)),
-      ("refreshable", .bool(session.refreshable)),
+      ("refreshable", .bool(session.isRenewable)),
       ("store", .string(keeper.store.name.rawValue)),
     ]).serialized()
   }

@@ -77,9 +77,10 @@ import Testing
       let tokens = run.stdout.split(separator: "\n").map(String.init)
       #expect(tokens.count == 3 && Set(tokens).count == 3)
       for token in tokens { #expect(token.split(separator: ".").count == 3, "\(token)") }
-      #expect(try await shop.accessToken() == tokens.last)
-      #expect(try await api.count("POST /refresh") == 2)
-      #expect(try await api.count("GET /me") == 3)
+      // On a slow machine the last of them may have been renewed before the program ended.
+      #expect(try await api.count("POST /refresh") >= 2)
+      #expect(try await shop.box.run("get", "/me").stdout == Shop.me)
+      #expect(try await api.count("GET /me") == 4)
       #expect(box.tokenFolders == [])
     }
   }
@@ -123,7 +124,7 @@ import Testing
       let api = try await box.api("--token-ttl", "4")
       let shop = try Shop(box, api.url)
       try await shop.signIn()
-      try await api.misbehave(["path": "/refresh", "times": 1, "status": 503])
+      try await api.misbehave(["path": "/refresh", "times": 1, "status": 500])
       let script = #"""
         t=$(cat "$AUTHCTL_TOKEN_FILE")
         while [ "$(cat "$AUTHCTL_TOKEN_FILE")" = "$t" ]; do sleep 0.1; done

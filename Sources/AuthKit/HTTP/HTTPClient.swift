@@ -35,7 +35,7 @@ public struct Credential {
 /// Sends requests for one profile: limits, TLS, proxies, redirects, and where a credential may go.
 public final class HTTPClient {
   /// A sign-in, refresh, logout or whoami: 30 s in all and 1 MiB (rule B6).
-  static let signInTime: Double = 30
+  public static let signInTime: Double = 30
   static let signInBody = 1 << 20
 
   private let network: NetworkRecipe
@@ -81,9 +81,11 @@ public final class HTTPClient {
 
   /// Sends a request of the recipe and takes its whole answer; redirects are not followed (A6).
   ///
-  /// - Parameter seconds: what it may take; all requests of one step together have `signInTime`.
+  /// - Parameters:
+  ///   - seconds: what it may take; all requests of one step together have `signInTime`.
+  ///   - onAnswer: called with its status when the answer begins to arrive.
   func call(
-    _ request: WireRequest, seconds: Double = signInTime
+    _ request: WireRequest, seconds: Double, _ onAnswer: (_ status: Int) -> Void
   ) throws(Failure) -> (ResponseHead, [UInt8]) {
     var settings = try settings(carryingSecretsTo: request.url.origin)
     // Never the limit of -m: a renewal that is cut short has used up its refresh token.
@@ -92,6 +94,7 @@ public final class HTTPClient {
     settings.compressed = true
     var (head, body) = (ResponseHead(), [UInt8]())
     try send(request, settings) { (answer) throws(Failure) in
+      onAnswer(answer.status)
       head = answer
     } onBody: { (bytes) throws(Failure) in
       body.append(contentsOf: bytes)

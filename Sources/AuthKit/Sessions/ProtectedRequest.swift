@@ -41,7 +41,7 @@ extension SessionKeeper {
   /// - Parameter minimum: seconds that it must have left; none: what a request needs.
   public func fresh(_ session: Session, minimum: Double? = nil) throws(Failure) -> Session {
     guard session.isDue(now: clock(), minimum: minimum) else { return session }
-    if session.refreshable, api.canRefresh(session) { return try renewed(session, .due) }
+    if session.variable == nil, canRenew(session) { return try renewed(session, .due) }
     if let left = session.secondsLeft(now: clock()), left <= 0 {
       throw expired(session, .due, "no renewal")
     }
@@ -60,7 +60,7 @@ extension SessionKeeper {
     try check(wanted.request.url, for: session)
     let before = session.accessToken
     var session = try fresh(session)
-    var mayRenew = session.refreshable && api.canRefresh(session)
+    var mayRenew = session.variable == nil && canRenew(session)
     if let before, let now = session.accessToken, !before.hasSameBytes(as: now) { mayRenew = false }
     // Where each answer brings a new token, others may have used up ours meanwhile.
     var rereadings = profile.recipe.session.renewOnEveryResponse ? 3 : 1
@@ -252,8 +252,7 @@ extension SessionKeeper {
         hint: "set \(variable) to a token that is valid, or unset it and sign in")
       failure.profile = profile.name
     } else {
-      let isRenewable = profile.recipe.refresh != nil && session.refreshable
-      let why = isRenewable ? "a renewal did not help" : "no renewal"
+      let why = canRenew(session) ? "a renewal did not help" : "no renewal"
       failure = expired(session, .rejected, why)
     }
     failure.server = answer.words

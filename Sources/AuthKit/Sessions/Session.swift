@@ -22,8 +22,35 @@ public struct Session {
   public var signInOrigins: [Origin]
   /// The recipe could renew it when it was stored; what the profile says now is asked as well.
   public var refreshable: Bool
+  /// How to sign in again without a person (`login --keep-command`).
+  public var again: SignInAgain?
   /// The variable it came from instead of the store.
   public var variable: String?
+
+  /// What signs in again when nothing else can renew the session.
+  public struct SignInAgain {
+    /// The command, for `/bin/sh -c`, that prints the password.
+    public var command: SharedSecret
+    /// What `--field` gave at the sign-in.
+    public var fields: [(name: String, value: JSONValue)]
+
+    /// A command and fields.
+    public init(command: SharedSecret, fields: [(name: String, value: JSONValue)]) {
+      self.command = command
+      self.fields = fields
+    }
+  }
+
+  /// Whether it can get a new access token without a person.
+  public var isRenewable: Bool { refreshable || again != nil }
+
+  /// Takes up what signs in again, with the keys that the sign-in had among its values.
+  public mutating func keep(_ again: SignInAgain, _ signIn: Values) {
+    self.again = again
+    for name in [Template.Name.appKey, .clientSecret] where signIn[name] != nil {
+      values[name] = signIn[name]
+    }
+  }
 
   /// The access token.
   public var accessToken: SharedSecret? { values[.accessToken] }
@@ -99,6 +126,7 @@ extension Session {
     member("request_origins", .array(requestOrigins.map { .string($0.description) }))
     member("sign_in_origins", .array(signInOrigins.map { .string($0.description) }))
     member("cookies", cookies.json)
+    if let again { member("sign_in_again", again.json) }
     builder.append(",\"values\":{")
     for (index, entry) in values.all.enumerated() {
       if index > 0 { builder.append(",") }
@@ -164,5 +192,25 @@ extension Session {
     lifetime = parsed["lifetime"]?.double.flatMap { times.contains($0) ? $0 : nil }
     if case .bool(true)? = parsed["refreshable"] { refreshable = true }
     cookies = jar
+    again = try parsed["sign_in_again"].map { (json) throws(Failure) in
+      guard let again = SignInAgain(json) else { throw damaged }
+      return again
+    }
+  }
+}
+
+extension Session.SignInAgain {
+  fileprivate var json: JSONValue {
+    .object([
+      ("command", .string(command.text)), ("fields", .object(fields.map { ($0.name, $0.value) })),
+    ])
+  }
+
+  fileprivate init?(_ json: JSONValue) {
+    guard let command = json["command"]?.text, case .object(let fields)? = json["fields"] else {
+      return nil
+    }
+    self.init(
+      command: SharedSecret(command), fields: fields.map { (name: $0.key, value: $0.value) })
   }
 }

@@ -11,6 +11,11 @@ public final class SessionKeeper {
   let clock: () -> Moment
   let redactor: Redactor
   let warn: (String) -> Void
+  /// Runs the command that a session keeps for signing in again, and gives the password it prints;
+  /// none: no command is run. It has this many seconds.
+  public var runCommand: ((_ command: String, _ seconds: Int) throws(Failure) -> Secret)?
+  /// Holds back the signals that would end this process, until what it returns is called.
+  public var holdSignals: () -> () -> Void = { {} }
 
   var profile: Profile { api.profile }
 
@@ -38,6 +43,7 @@ public final class SessionKeeper {
     let session = try Session(payload: payload, profile: profile.name, account: account)
     for entry in session.values.all { redactor.learn(entry.value.secret) }
     for cookie in session.cookies.cookies { redactor.learn(cookie.value) }
+    if let again = session.again { redactor.learn(again.command.secret) }
     return session
   }
 
@@ -46,7 +52,7 @@ public final class SessionKeeper {
     try locked(session.account) { () throws(Failure) in try write(session) }
   }
 
-  private func write(_ session: Session) throws(Failure) {
+  func write(_ session: Session) throws(Failure) {
     try store.write(
       session.payload(),
       key: SessionKey(
@@ -54,7 +60,7 @@ public final class SessionKeeper {
         origin: api.base.origin.description, generation: session.generation))
   }
 
-  private func locked<R>(_ account: String, _ work: () throws(Failure) -> R) throws(Failure) -> R {
+  func locked<R>(_ account: String, _ work: () throws(Failure) -> R) throws(Failure) -> R {
     try FileLock.hold(
       folder: lockFolder, profile: profile.name, account: account, timeout: lockTimeout, work)
   }
@@ -71,116 +77,6 @@ public final class SessionKeeper {
       if let tokens { stored = stored.renewed(with: tokens, now: clock()) }
       for cookie in cookies { stored.cookies.store(cookie, now: clock()) }
       try write(stored)
-    }
-  }
-
-  // MARK: - Renewal
-
-  /// Why a session is renewed.
-  public enum Reason {
-    /// The access token is about to end.
-    case due
-    /// The server did not accept the access token.
-    case rejected
-    /// The person asked for it.
-    case asked
-  }
-
-  /// `session` with a fresh access token.
-  ///
-  /// The lock is taken, the store read again, the refresh sent, the new pair stored before it is
-  /// used: any number of processes send one refresh (contract section 6).
-  ///
-  /// - Throws: `session_expired` when the server refuses or nothing can renew it; the session is
-  ///   kept when the server cannot be reached or is broken.
-  public func renewed(_ session: Session, _ reason: Reason) throws(Failure) -> Session {
-    try locked(session.account) { () throws(Failure) in
-      guard let stored = try read(session.account) else { throw notSignedIn(session.account) }
-      if isNewer(stored, than: session), reason == .asked || !stored.isDue(now: clock()) {
-        return stored
-      }
-      guard let call = profile.recipe.refresh, stored.refreshable, api.canRefresh(stored) else {
-        throw expired(stored, reason, "no renewal")
-      }
-      switch try askForRenewal(stored, call) {
-      case .refused(let answer): return try afterRefusal(answer, of: stored, reason)
-      case .fresh(let fresh):
-        if fresh.secondsLeft(now: clock()) ?? 1 <= 0 {
-          warn("\(profile.name): the server's new token has ended already; is a clock wrong?")
-        }
-        do throws(Failure) { try storeNewPair(fresh) } catch {
-          // Who asked for a renewal wants it kept; a request goes on with what is at hand.
-          if reason == .asked { throw error }
-          warn(
-            "\(profile.name): the renewed session could not be stored (\(error.message)); "
-              + "it serves this command only: sign in again")
-        }
-        return fresh
-      }
-    }
-  }
-
-  private enum Renewal {
-    case fresh(Session)
-    case refused(Answer)
-  }
-
-  private func askForRenewal(_ stored: Session, _ call: Call) throws(Failure) -> Renewal {
-    let answer = try api.send(
-      call, values: api.values(of: stored), cookies: stored.cookies,
-      permitted: stored.signInOrigins)
-    if try isRefusal(answer) { return .refused(answer) }
-    try api.refuse(answer, of: call, what: "to renew the session", refused: [])
-    guard let tokens = try api.tokens(in: answer) else {
-      throw api.notUnderstood(answer, call, "no token in the answer to \(api.named(call))")
-    }
-    let fresh = stored.renewed(with: tokens, now: clock())
-    _ = try api.requestHeaders(api.values(of: fresh))
-    return .fresh(fresh)
-  }
-
-  func isNewer(_ stored: Session, than mine: Session) -> Bool {
-    if stored.generation != mine.generation { return true }
-    guard let theirs = stored.accessToken, let own = mine.accessToken else { return false }
-    return !theirs.hasSameBytes(as: own) || stored.obtainedAt > mine.obtainedAt
-  }
-
-  /// Statuses that say no to the refresh token; 404 and the like say that the recipe is wrong.
-  private func isRefusal(_ answer: Answer) throws(Failure) -> Bool {
-    if (200...299).contains(answer.head.status) { return try answer.saysNo() }
-    return [400, 401, 403, 422].contains(answer.head.status)
-      || answer.recipe.refused.contains(answer.head.status)
-  }
-
-  /// Somebody else may have renewed it without our lock (another machine's copy, another tool):
-  /// the store is read once more before the session is called dead.
-  private func afterRefusal(
-    _ answer: Answer, of used: Session, _ reason: Reason
-  ) throws(Failure) -> Session {
-    guard var stored = try read(used.account) else { throw notSignedIn(used.account) }
-    if isNewer(stored, than: used) { return stored }
-    stored.values[.refreshToken] = nil
-    stored.refreshable = false
-    try? write(stored)
-    var failure = expired(stored, reason, "renewal refused")
-    let words = answer.words
-    failure.server =
-      [
-        "HTTP \(answer.head.status)" + (words.first.map { ": \($0)" } ?? "")
-      ] + words.dropFirst()
-    failure.status = answer.head.status
-    throw failure
-  }
-
-  /// The old pair is dead at the server by now: a store that fails at once is asked again for a
-  /// few seconds; one that has let its time run out has had its chance, as others wait for the lock.
-  private func storeNewPair(_ session: Session) throws(Failure) {
-    let begin = clock()
-    for pause in [0, 200_000, 800_000, 2_000_000] as [UInt32] {
-      usleep(pause)
-      do throws(Failure) { return try write(session) } catch {
-        if pause == 2_000_000 || clock().seconds - begin.seconds > 3 { throw error }
-      }
     }
   }
 
@@ -249,13 +145,14 @@ public final class SessionKeeper {
   /// Revokes where the recipe can, then forgets; forgetting does not depend on the server.
   public func end(_ account: String, requireRevocation: Bool) throws(Failure) -> Ended {
     try locked(account) { () throws(Failure) in
+      let limit = clock().seconds + Self.longestHold
       var ended = Ended(account: account, deleted: false)
       // An item that cannot be read must still be forgotten.
       let stored: Session??
       do throws(Failure) { stored = try read(account) } catch { stored = .none }
       if let before = stored ?? nil {
         var session = before
-        (ended.revoked, ended.reason) = revoke(renewing: &session)
+        (ended.revoked, ended.reason) = revoke(renewing: &session, before: limit)
         // What is kept must not be a pair that revoking has used up.
         if requireRevocation, ended.revoked != true, isNewer(session, than: before) {
           try storeNewPair(session)
@@ -276,20 +173,22 @@ public final class SessionKeeper {
   /// Ends a session at the server that is not, or no longer, stored.
   public func revoke(_ session: Session) -> (Bool?, Failure?) {
     var session = session
-    return revoke(renewing: &session)
+    return revoke(renewing: &session, before: clock().seconds + Self.longestHold)
   }
 
-  private func revoke(renewing session: inout Session) -> (Bool?, Failure?) {
+  private func revoke(
+    renewing session: inout Session, before limit: Double
+  ) -> (Bool?, Failure?) {
     guard let call = profile.recipe.logout else { return (nil, nil) }
     do throws(Failure) {
       // A dead access token cannot end the session, and its refresh token would live on.
-      if session.isDue(now: clock()) { _ = try renewInMemory(&session) }
+      if session.isDue(now: clock()) { _ = try renewInMemory(&session, before: limit) }
       guard api.canFill(call, with: session) else { return (nil, nil) }
-      var answer = try end(session, by: call)
+      var answer = try end(session, by: call, before: limit)
       // 401 says that the token was dead: so is the session, unless it can be renewed.
       if answer.head.status == 401 {
-        guard try renewInMemory(&session) else { return (true, nil) }
-        answer = try end(session, by: call)
+        guard try renewInMemory(&session, before: limit) else { return (true, nil) }
+        answer = try end(session, by: call, before: limit)
       }
       // A redirect after a sign-out is the usual end of it.
       let status = answer.head.status
@@ -307,10 +206,12 @@ public final class SessionKeeper {
     }
   }
 
-  private func end(_ session: Session, by call: Call) throws(Failure) -> Answer {
+  private func end(
+    _ session: Session, by call: Call, before limit: Double
+  ) throws(Failure) -> Answer {
     try api.send(
       call, values: api.values(of: session), cookies: session.cookies,
-      permitted: session.signInOrigins)
+      permitted: session.signInOrigins, seconds: try secondsLeft(before: limit))
   }
 
   /// A session that is not stored, renewed where it is due.
@@ -319,14 +220,15 @@ public final class SessionKeeper {
   public func freshInMemory(_ session: Session) throws(Failure) -> Session {
     guard session.isDue(now: clock()) else { return session }
     var fresh = session
-    if try renewInMemory(&fresh) { return fresh }
+    if try renewInMemory(&fresh, before: clock().seconds + Self.longestHold) { return fresh }
     throw expired(session, .due, "no renewal")
   }
 
   /// A fresh access token for a session that is about to go; whether the server gave one.
-  private func renewInMemory(_ session: inout Session) throws(Failure) -> Bool {
-    guard let call = profile.recipe.refresh, session.refreshable, api.canRefresh(session),
-      case .fresh(let fresh) = try askForRenewal(session, call)
+  private func renewInMemory(
+    _ session: inout Session, before limit: Double
+  ) throws(Failure) -> Bool {
+    guard canRefresh(session), case .fresh(let fresh) = try refreshed(session, before: limit)
     else { return false }
     session = fresh
     return true

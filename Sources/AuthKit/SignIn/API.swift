@@ -59,16 +59,19 @@ public final class API {
   ///
   /// - Parameters:
   ///   - permitted: the origins that a stored session allows; a sign-in asks the profile alone.
+  ///   - seconds: for all of it.
+  ///   - onAnswer: called with its status when the answer to `call` begins to arrive.
   /// - Throws: what sending throws, `input_needed` for a value that is missing, `origin_refused`.
   func send(
-    _ call: Call, values: Values, cookies: CookieJar = CookieJar(), permitted: [Origin]? = nil
+    _ call: Call, values: Values, cookies: CookieJar = CookieJar(), permitted: [Origin]? = nil,
+    seconds: Double = HTTPClient.signInTime, onAnswer: (_ status: Int) -> Void = { _ in }
   ) throws(Failure) -> Answer {
     var (values, cookies) = (values, cookies)
     let start = clock().seconds
-    _ = try prefetch(for: call, into: &values, &cookies, permitted: permitted)
-    let left = HTTPClient.signInTime - max(0, clock().seconds - start)
+    _ = try prefetch(for: call, into: &values, &cookies, permitted: permitted, seconds: seconds)
+    let left = seconds - max(0, clock().seconds - start)
     return try sendAlone(
-      call, values: values, cookies: cookies, permitted: permitted, seconds: left)
+      call, values: values, cookies: cookies, permitted: permitted, seconds: left, onAnswer)
   }
 
   /// Makes the request that has to come before `call`, where the recipe has one that `call` names.
@@ -76,13 +79,15 @@ public final class API {
   /// - Returns: whether there was one; `values` and `cookies` hold then what it brought.
   /// - Throws: what sending and `take` throw.
   func prefetch(
-    for call: Call, into values: inout Values, _ cookies: inout CookieJar, permitted: [Origin]?
+    for call: Call, into values: inout Values, _ cookies: inout CookieJar, permitted: [Origin]?,
+    seconds: Double = HTTPClient.signInTime
   ) throws(Failure) -> Bool {
     let names = call.names(request: profile.recipe.request)
     guard let prefetch = profile.recipe.prefetch, prefetch.isNeeded(for: names) else {
       return false
     }
-    let answer = try fetch(prefetch, values: values, cookies: cookies, permitted: permitted)
+    let answer = try fetch(
+      prefetch, values: values, cookies: cookies, permitted: permitted, seconds: seconds)
     try take(prefetch, of: answer, into: &values)
     cookies = try answer.cookies(now: clock())
     return true
@@ -90,9 +95,11 @@ public final class API {
 
   /// Makes the request that has to come before another.
   func fetch(
-    _ prefetch: Prefetch, values: Values, cookies: CookieJar, permitted: [Origin]?
+    _ prefetch: Prefetch, values: Values, cookies: CookieJar, permitted: [Origin]?,
+    seconds: Double = HTTPClient.signInTime
   ) throws(Failure) -> Answer {
-    try sendAlone(prefetch.call, values: values, cookies: cookies, permitted: permitted)
+    try sendAlone(
+      prefetch.call, values: values, cookies: cookies, permitted: permitted, seconds: seconds)
   }
 
   /// Takes from the answer to `prefetch` what the next request wants.
@@ -130,8 +137,8 @@ public final class API {
   }
 
   private func sendAlone(
-    _ call: Call, values: Values, cookies: CookieJar, permitted: [Origin]?,
-    seconds: Double = HTTPClient.signInTime
+    _ call: Call, values: Values, cookies: CookieJar, permitted: [Origin]?, seconds: Double,
+    _ onAnswer: (_ status: Int) -> Void = { _ in }
   ) throws(Failure) -> Answer {
     let request = try request(for: call, values: values, cookies: cookies)
     let origin = request.url.origin
@@ -142,7 +149,7 @@ public final class API {
     }
     if let permitted, !permitted.contains(origin) { throw notPinned(origin) }
     let (head, body): (ResponseHead, [UInt8])
-    do throws(Failure) { (head, body) = try http.call(request, seconds: seconds) } catch {
+    do throws(Failure) { (head, body) = try http.call(request, seconds: seconds, onAnswer) } catch {
       var failure = error
       if failure.kind == .answerNotUnderstood {
         failure.message = "\(profile.name): \(failure.message)"

@@ -17,18 +17,24 @@ extension API {
   ///
   /// - Parameters:
   ///   - account: the name that the person gave; where there is none, the answer's is taken.
+  ///   - permitted: the origins that a stored session allows; without one the profile's.
+  ///   - seconds: for the sign-in; a second request, with a code, has as much.
+  ///   - onAnswer: called with its status when the answer begins to arrive.
   ///   - code: gets the one-time code; called only when the server asks for one.
   /// - Throws: `credentials_refused`, `client_error`, `server_error`, `answer_not_understood`, and
   ///   what sending and `code` throw.
   public func login(
-    _ values: Values, account: String?, code: (Origin) throws(Failure) -> SharedSecret
+    _ values: Values, account: String?, permitted: [Origin]? = nil,
+    seconds: Double = HTTPClient.signInTime, onAnswer: (_ status: Int) -> Void = { _ in },
+    code: (Origin) throws(Failure) -> SharedSecret
   ) throws(Failure) -> SignedIn {
     guard let call = profile.recipe.login else {
       throw Failure(
         .usage, "\(profile.name): this API has no sign-in by name and password",
         hint: command("login", "--token-stdin").map { $0 + " stores a token or key of yours" })
     }
-    var answer = try send(call, values: values)
+    var answer = try send(
+      call, values: values, permitted: permitted, seconds: seconds, onAnswer: onAnswer)
     if let factor = profile.recipe.secondFactor, try answer.asksForCode(factor) {
       answer = try sendCode(factor, after: answer, to: call, values, code)
     } else if (300...399).contains(answer.head.status), try answer.accessToken() != nil {

@@ -31,6 +31,11 @@ struct Login: Command {
     help: ArgumentHelp("With --if-needed: how long it must serve.", valueName: "duration"))
   var minTTL: Duration?
 
+  @Flag(
+    name: .customLong("keep-command"),
+    help: "Keep --password-command with the session, to sign in again when it has ended.")
+  var keepCommand = false
+
   @Flag(help: "Sign in as a look at the API suggests.")
   var yes = false
 
@@ -43,6 +48,13 @@ struct Login: Command {
   var wantsJSON: Bool { output.json }
 
   func run(in app: App) throws(Failure) -> Int32 {
+    guard !keepCommand || credentials.password.command != nil else {
+      throw Failure(
+        .usage, "--keep-command keeps the command of --password-command, and there is none")
+    }
+    guard !keepCommand || !token.source.isGiven && !refreshToken.source.isGiven else {
+      throw Failure(.usage, "--keep-command is for a sign-in, not for a token got elsewhere")
+    }
     var described = try Described(profile, in: app)
     var made: NewProfile?
     let choice: Choice
@@ -146,7 +158,7 @@ struct Login: Command {
   private func serves(_ account: String, _ keeper: SessionKeeper) throws(Failure) -> Bool {
     guard let session = try keeper.read(account) else { return false }
     guard let left = session.secondsLeft(now: App.now()) else { return true }
-    return left >= minTTL?.seconds ?? 30 || (session.refreshable && keeper.api.canRefresh(session))
+    return left >= minTTL?.seconds ?? 30 || keeper.canRenew(session)
   }
 
   /// The new session. Password and codes are gone from memory when this returns.
@@ -170,11 +182,21 @@ struct Login: Command {
     app.context.account = account
     let values = try asker.values(
       for: call, keeper.api, account: account, pasted: described.password)
-    return try Words.nothingChanged(profile) { () throws(Failure) in
+    var wasAskedForCode = values[.otp] != nil
+    var signedIn = try Words.nothingChanged(profile) { () throws(Failure) in
       try keeper.api.login(values, account: account) { (origin) throws(Failure) in
-        try asker.code(at: origin)
+        wasAskedForCode = true
+        return try asker.code(at: origin)
       }
     }
+    guard keepCommand, let command = credentials.password.command else { return signedIn }
+    if wasAskedForCode {
+      app.console.warn("the command is not kept: this sign-in wants a one-time code each time")
+    } else {
+      let again = Session.SignInAgain(command: SharedSecret(command), fields: values.fields)
+      signedIn.session.keep(again, values)
+    }
+    return signedIn
   }
 
   private func adopt(

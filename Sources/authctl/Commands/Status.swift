@@ -97,7 +97,10 @@ struct StoredSession {
   var state: State
   var expiresAt: Moment?
   var secondsLeft: Double?
+  /// It can get a new access token without a person.
   var isRefreshable = false
+  /// It keeps a command that signs in again.
+  var keepsCommand = false
   /// The stored secret is a password (rule B15).
   var isPassword = false
   var isDefault = false
@@ -157,7 +160,8 @@ struct StoredSession {
     }
     expiresAt = session.expiresAt
     secondsLeft = session.secondsLeft(now: App.now())
-    isRefreshable = session.refreshable
+    isRefreshable = session.isRenewable
+    keepsCommand = session.again != nil
     isPassword = session.values[.password] != nil
     state = (secondsLeft ?? 1) > 0 ? .valid : isRefreshable ? .refreshable : .expired
   }
@@ -165,9 +169,11 @@ struct StoredSession {
   /// The column LEFT.
   var left: String {
     switch state {
-    case .locked, .refreshable: "-"
+    case .locked: "-"
+    case .refreshable: keepsCommand ? "by command" : "-"
     case .valid, .expired:
-      secondsLeft.map { Moment.spoken($0) } ?? (state == .valid ? "not told" : "-")
+      (secondsLeft.map { Moment.spoken($0) } ?? (state == .valid ? "not told" : "-"))
+        + (keepsCommand ? ", then by command" : "")
     }
   }
 
@@ -186,6 +192,7 @@ struct StoredSession {
       ("seconds_left", secondsLeft.map { .number($0.rounded(.down)) } ?? nil),
       ("refreshable", state == .locked ? nil : .bool(isRefreshable)),
       ("store", .string(store.rawValue)), ("default", .bool(isDefault)),
+      ("keeps_command", state == .locked ? nil : .bool(keepsCommand)),
       ("kind", state == .locked ? nil : isPassword ? "password" : "token"),
     ])
   }

@@ -1,0 +1,227 @@
+internal import Glibc
+
+/// Renewal of a session: by its refresh token, or by signing in again with a kept command.
+extension SessionKeeper {
+  /// Why a session is renewed.
+  public enum Reason {
+    /// The access token is about to end.
+    case due
+    /// The server did not accept the access token.
+    case rejected
+    /// The person asked for it.
+    case asked
+  }
+
+  /// Seconds for which the lock of a session is held at most (rule B6).
+  static var longestHold: Double { 40 }
+
+  /// Seconds that a kept command has; what is left then is for the sign-in.
+  private static var commandTime: Int { 15 }
+
+  /// Whether `session` has what the recipe's refresh wants.
+  func canRefresh(_ session: Session) -> Bool { session.refreshable && api.canRefresh(session) }
+
+  /// Whether `session` can get a new access token without a person.
+  public func canRenew(_ session: Session) -> Bool { canRefresh(session) || session.again != nil }
+
+  /// `session` with a fresh access token.
+  ///
+  /// The lock is taken, the store read again, the refresh sent, the new pair stored before it is
+  /// used: any number of processes send one refresh (contract section 6).
+  ///
+  /// - Throws: `session_expired` when the server refuses or nothing can renew it; the session is
+  ///   kept when the server cannot be reached or is broken. `input_needed` when a kept command fails.
+  public func renewed(_ session: Session, _ reason: Reason) throws(Failure) -> Session {
+    try locked(session.account) { () throws(Failure) in
+      let limit = clock().seconds + Self.longestHold
+      guard let stored = try read(session.account) else { throw notSignedIn(session.account) }
+      if isNewer(stored, than: session), reason == .asked || !stored.isDue(now: clock()) {
+        return stored
+      }
+      guard canRenew(stored) else { throw expired(stored, reason, "no renewal") }
+      var release: (() -> Void)?
+      defer { release?() }
+      // The old pair is dead at the server once it has answered: nothing may come in between then.
+      let hold = { (status: Int) in
+        if status < 300, release == nil { release = self.holdSignals() }
+      }
+      let fresh: Session
+      switch try renewal(of: stored, reason, before: limit, hold) {
+      case .byOthers(let session): return session
+      case .fresh(let session): fresh = session
+      }
+      if fresh.secondsLeft(now: clock()) ?? 1 <= 0 {
+        warn("\(profile.name): the server's new token has ended already; is a clock wrong?")
+      }
+      do throws(Failure) { try storeNewPair(fresh) } catch {
+        // Who asked for a renewal wants it kept; a request goes on with what is at hand.
+        if reason == .asked { throw error }
+        warn(
+          "\(profile.name): the renewed session could not be stored (\(error.message)); "
+            + "it serves this command only: sign in again")
+      }
+      return fresh
+    }
+  }
+
+  private enum Renewal {
+    case fresh(Session)
+    /// Stored by another process, or another machine's copy, meanwhile.
+    case byOthers(Session)
+  }
+
+  /// The refresh token first; the kept command where there is none or the server refuses it.
+  private func renewal(
+    of stored: Session, _ reason: Reason, before limit: Double, _ hold: (_ status: Int) -> Void
+  ) throws(Failure) -> Renewal {
+    var refusal: Answer?
+    if canRefresh(stored) {
+      switch try refreshed(stored, before: limit, onAnswer: hold) {
+      case .fresh(let fresh): return .fresh(fresh)
+      case .refused(let answer): refusal = answer
+      }
+      // Somebody else may have renewed it without our lock: the store is read once more before the
+      // session is called dead.
+      guard let now = try read(stored.account) else { throw notSignedIn(stored.account) }
+      if isNewer(now, than: stored) { return .byOthers(now) }
+    }
+    if let again = stored.again {
+      return .fresh(try signedInAgain(stored, again, reason, before: limit, hold))
+    }
+    guard let refusal else { throw expired(stored, reason, "no renewal") }
+    throw dead(stored, reason, refusal)
+  }
+
+  // MARK: - By the refresh token
+
+  enum Refreshed {
+    case fresh(Session)
+    case refused(Answer)
+  }
+
+  /// Sends the refresh. 503 says that the server could not attend to it (RFC 9110, section
+  /// 15.6.4), as while it is restarted: it is asked again twice, which others wait for anyway.
+  func refreshed(
+    _ stored: Session, before limit: Double, onAnswer: (_ status: Int) -> Void = { _ in }
+  ) throws(Failure) -> Refreshed {
+    guard let call = profile.recipe.refresh else {
+      throw expired(stored, .due, "no renewal")
+    }
+    var pauses: [Double] = [1, 0.5]
+    while true {
+      let answer = try api.send(
+        call, values: api.values(of: stored), cookies: stored.cookies,
+        permitted: stored.signInOrigins, seconds: try secondsLeft(before: limit),
+        onAnswer: onAnswer)
+      if try isRefusal(answer) { return .refused(answer) }
+      if answer.head.status == 503, answer.head.first("Retry-After") == nil,
+        let pause = pauses.popLast()
+      {
+        usleep(UInt32(pause * 1_000_000))
+        continue
+      }
+      try api.refuse(answer, of: call, what: "to renew the session", refused: [])
+      guard let tokens = try api.tokens(in: answer) else {
+        throw api.notUnderstood(answer, call, "no token in the answer to \(api.named(call))")
+      }
+      let fresh = stored.renewed(with: tokens, now: clock())
+      _ = try api.requestHeaders(api.values(of: fresh))
+      return .fresh(fresh)
+    }
+  }
+
+  /// What one sign-in request may take while the lock is held, in seconds.
+  ///
+  /// - Throws: `timeout` when nothing is left.
+  func secondsLeft(before limit: Double) throws(Failure) -> Double {
+    let left = limit - clock().seconds
+    guard left > 0 else {
+      throw Failure(.timeout, "\(api.base.origin) did not answer in time", hint: "try again later")
+    }
+    return min(left, HTTPClient.signInTime)
+  }
+
+  func isNewer(_ stored: Session, than mine: Session) -> Bool {
+    if stored.generation != mine.generation { return true }
+    guard let theirs = stored.accessToken, let own = mine.accessToken else { return false }
+    return !theirs.hasSameBytes(as: own) || stored.obtainedAt > mine.obtainedAt
+  }
+
+  /// Statuses that say no to the refresh token; 404 and the like say that the recipe is wrong.
+  private func isRefusal(_ answer: Answer) throws(Failure) -> Bool {
+    if (200...299).contains(answer.head.status) { return try answer.saysNo() }
+    return [400, 401, 403, 422].contains(answer.head.status)
+      || answer.recipe.refused.contains(answer.head.status)
+  }
+
+  /// The session is over: its refresh token is not tried again.
+  private func dead(_ used: Session, _ reason: Reason, _ answer: Answer) -> Failure {
+    var stored = used
+    stored.values[.refreshToken] = nil
+    stored.refreshable = false
+    try? write(stored)
+    var failure = expired(stored, reason, "renewal refused")
+    let words = answer.words
+    failure.server =
+      [
+        "HTTP \(answer.head.status)" + (words.first.map { ": \($0)" } ?? "")
+      ] + words.dropFirst()
+    failure.status = answer.head.status
+    return failure
+  }
+
+  // MARK: - By the kept command
+
+  /// Signs in once more with the password that the session's command prints. A refused password is
+  /// not tried again: the server could lock the account.
+  private func signedInAgain(
+    _ stored: Session, _ again: Session.SignInAgain, _ reason: Reason, before limit: Double,
+    _ hold: (_ status: Int) -> Void
+  ) throws(Failure) -> Session {
+    guard let runCommand else { throw expired(stored, reason, "no renewal") }
+    var values = stored.values.filtered { [.appKey, .clientSecret].contains($0) }
+    values[.username] = SharedSecret(stored.account)
+    let password = SharedSecret(try runCommand(again.command.text, Self.commandTime))
+    redactor.learn(user: stored.account, secret: password.secret)
+    values[.password] = password
+    values.fields = again.fields
+    var fresh: Session
+    do throws(Failure) {
+      fresh = try api.login(
+        values, account: stored.account, permitted: stored.signInOrigins,
+        seconds: try secondsLeft(before: limit), onAnswer: hold
+      ) { (origin) throws(Failure) in
+        throw Failure(
+          .inputNeeded, "\(profile.name): \(origin) wants a one-time code",
+          hint: api.command("login", "-u", stored.account))
+      }.session
+    } catch  where error.kind == .credentialsRefused {
+      var stored = stored
+      stored.again = nil
+      try? write(stored)
+      var failure = expired(stored, reason, "the password of the kept command was refused")
+      failure.server = error.server
+      failure.status = error.status
+      throw failure
+    }
+    // Nobody was there to agree to other origins than those of the first sign-in (rule A2).
+    fresh.requestOrigins = stored.requestOrigins
+    fresh.signInOrigins = stored.signInOrigins
+    fresh.keep(again, values)
+    return fresh
+  }
+
+  // MARK: - Storing
+
+  /// The old pair is dead at the server by now: a store that fails at once is asked again for a
+  /// few seconds; one that has let its time run out has had its chance, as others wait for the lock.
+  func storeNewPair(_ session: Session) throws(Failure) {
+    let begin = clock()
+    for pause in [0, 200_000, 800_000, 2_000_000] as [UInt32] {
+      usleep(pause)
+      do throws(Failure) { return try write(session) } catch {
+        if pause == 2_000_000 || clock().seconds - begin.seconds > 3 { throw error }
+      }
+    }
+  }
+}

@@ -1,0 +1,244 @@
+import Glibc
+import Testing
+
+/// `login --password-command CMD --keep-command`: a session that signs in again by itself.
+@Suite struct KeepCommandTests {
+  /// Signed in to a shop that cannot renew a session, with a command that prints the password of a
+  /// file.
+  private func withShop(
+    without: Set<String> = ["refresh"], _ options: [String] = [],
+    _ body: @Sendable (Shop, APIServer) async throws -> Void
+  ) async throws {
+    try await Sandbox.with { box in
+      let api = try await box.api()
+      let shop = try Shop(box, api.url, without: without)
+      try box.write("password", Shop.password + "\n")
+      let run = try await login(shop, options)
+      #expect(run.status == 0, "\(run.stderr)")
+      #expect(run.stdout == "")
+      try await body(shop, api)
+    }
+  }
+
+  private func login(_ shop: Shop, _ options: [String] = []) async throws -> Run {
+    let file = shop.box.root + "/password"
+    return try await shop.box.run(
+      ["login", "-p", "shop", "--password-command", "cat '\(file)'", "--keep-command"] + options)
+  }
+
+  @Test func aSessionThatEndsSignsInAgainOnce() async throws {
+    try await withShop { shop, api in
+      let before = try await shop.payload()
+      try await shop.age(ended: 10)
+      for _ in 0..<2 {
+        let run = try await shop.box.run("get", "/me")
+        #expect(run.stderr == "")
+        #expect(run.stdout == Shop.me)
+        #expect(run.status == 0)
+      }
+      #expect(try await api.count("POST /login") == 2)
+      let after = try await shop.payload()
+      #expect(after["generation"]?.string != before["generation"]?.string)
+      #expect(after["request_origins"] == before["request_origins"])
+      #expect(after["sign_in_again"] == before["sign_in_again"])
+    }
+  }
+
+  @Test func manyProcessesSignInOnce() async throws {
+    try await withShop { shop, api in
+      try await shop.age(ended: 10)
+      let crowd = try (0..<20).map { _ in try shop.box.start(["get", "/me"]) }
+      for child in crowd {
+        let run = try await child.finish()
+        #expect(run.stderr == "")
+        #expect(run.stdout == Shop.me)
+        #expect(run.status == 0)
+      }
+      #expect(try await api.count("POST /login") == 2)
+    }
+  }
+
+  @Test(arguments: [["refresh"], ["token"], ["whoami"], ["exec", "--", "true"]])
+  func everyCommandThatNeedsATokenGetsOne(_ command: [String]) async throws {
+    try await withShop { shop, api in
+      try await shop.age(ended: 10)
+      let run = try await shop.box.run(command)
+      #expect(run.status == 0, "\(run.stderr)")
+      #expect(try await api.count("POST /login") == 2)
+    }
+  }
+
+  /// The server alone ends such a session: 401 is what tells.
+  @Test func aRefusedTokenIsReplacedAndTheRequestSentAgain() async throws {
+    try await withShop { shop, api in
+      try await api.misbehave(["path": "/me", "times": 1, "status": 401])
+      let run = try await shop.box.run("get", "/me")
+      #expect(run.stderr == "")
+      #expect(run.stdout == Shop.me)
+      #expect(run.status == 0)
+      #expect(try await api.count("POST /login") == 2)
+    }
+  }
+
+  @Test func theRefreshTokenComesFirst() async throws {
+    try await withShop(without: []) { shop, api in
+      try await shop.age(ended: 10)
+      #expect(try await shop.box.run("get", "/me").stdout == Shop.me)
+      #expect(try await api.count("POST /login") == 1)
+      try await api.misbehave(["path": "/refresh", "times": 1, "status": 401])
+      try await shop.age(ended: 10)
+      let run = try await shop.box.run("get", "/me")
+      #expect(run.stderr == "")
+      #expect(run.stdout == Shop.me)
+      #expect(try await api.count("POST /login") == 2)
+      #expect(try await api.count("POST /refresh") == 2)
+    }
+  }
+
+  @Test func statusSaysSo() async throws {
+    try await withShop { shop, _ in
+      let rows = try JSON(parsing: try await shop.box.run("status", "--json").stdout)
+      #expect(rows[0]?["refreshable"]?.bool == true)
+      #expect(rows[0]?["keeps_command"]?.bool == true)
+      #expect(try await shop.box.run("status").stdout.contains("min, then by command  http"))
+      try await shop.age(ended: 10)
+      #expect(try await shop.box.run("status").stdout.contains("refreshable  by command  http"))
+      let check = try await shop.box.run("status", "--check", "--min-ttl", "300")
+      #expect(check.stdout == "")
+      #expect(check.stderr == "")
+      #expect(check.status == 0)
+      let again = try await shop.box.run("login", "-p", "shop", "--if-needed", "--min-ttl", "10m")
+      #expect(again.status == 0, "\(again.stderr)")
+    }
+  }
+
+  /// A wrong password sent again and again would lock the account.
+  @Test func aRefusedPasswordIsNotTriedAgain() async throws {
+    try await withShop { shop, api in
+      try shop.box.write("password", "wrong\n")
+      try await shop.age(ended: 7300)
+      for requests in [2, 2] {
+        let run = try await shop.box.run("get", "/me")
+        #expect(run.status == 11)
+        #expect(run.stdout == "")
+        #expect(run.hasErrorForm)
+        #expect(
+          run.stderr.hasPrefix("authctl: shop: session of \(Shop.ada) expired 2 h ago"))
+        #expect(run.stderr.hasSuffix("\nhint: authctl login -p shop -u \(Shop.ada)\n"))
+        #expect(try await api.count("POST /login") == requests)
+      }
+      #expect(try await api.count("GET /me") == 0)
+    }
+  }
+
+  @Test func aCommandThatFailsIsToldAndKept() async throws {
+    try await withShop { shop, api in
+      try await shop.age(ended: 10)
+      unlink(shop.box.root + "/password")
+      let run = try await shop.box.run("get", "/me")
+      #expect(run.status == 10)
+      #expect(run.stdout == "")
+      #expect(
+        run.stderr.hasPrefix("authctl: --keep-command: the command ended with status 1: cat: "),
+        "\(run.stderr)")
+      #expect(try await api.count("POST /login") == 1)
+      try shop.box.write("password", Shop.password + "\n")
+      #expect(try await shop.box.run("get", "/me").stdout == Shop.me)
+    }
+  }
+
+  /// The command gets nothing of ours: no secret in its environment, no open connection.
+  @Test func theCommandInheritsNothing() async throws {
+    try await withShop { shop, api in
+      let box = shop.box
+      let command = """
+        ls /proc/self/fd > '\(box.root)/fds'; env > '\(box.root)/env'; \
+        cat '\(box.root)/password'
+        """
+      let run = try await box.run(
+        ["login", "-p", "shop", "--password-command", command, "--keep-command"])
+      #expect(run.status == 0, "\(run.stderr)")
+      try await api.misbehave(["path": "/me", "times": 1, "status": 401])
+      let get = try await box.run(
+        "get", "/me", env: ["AUTHCTL_STORE_PASSPHRASE": box.canary.make("passphrase")])
+      #expect(get.stdout == Shop.me, "\(get.stderr)")
+      #expect(box.read("fds") == "0\n1\n2\n3\n")
+      #expect(box.read("env")?.contains("AUTHCTL_STORE_PASSPHRASE") == false)
+    }
+  }
+
+  /// Where the password goes was fixed by a person, at the sign-in (rule A2).
+  @Test func aChangedProfileGetsNoPassword() async throws {
+    try await withShop { shop, _ in
+      let other = try shop.box.recorder()
+      let text = try #require(shop.box.read("config/authctl/profiles/shop.toml"))
+      try shop.box.write(
+        "config/authctl/profiles/shop.toml",
+        text.replacing("path = \"/login\"", with: "path = \"\(other.url)/login\"")
+          + "\n[network]\nsign_in_origins = [\"\(other.url)\"]\n")
+      try await shop.age(ended: 10)
+      let run = try await shop.box.run("get", "/me")
+      #expect(run.status == 13)
+      #expect(run.stdout == "")
+      #expect(run.stderr.contains("the session was not made for \(other.url)"))
+      #expect(other.connections.isEmpty)
+    }
+  }
+
+  @Test func theCommandStandsInTheSecretAlone() async throws {
+    try await withShop { shop, _ in
+      let command = try await shop.payload()["sign_in_again"]?["command"]?.string
+      #expect(command?.hasPrefix("cat ") == true)
+      #expect(shop.box.read("config/authctl/profiles/shop.toml")?.contains("cat ") == false)
+      #expect(try await shop.box.run("logout", "-p", "shop").status == 0)
+      #expect(try await shop.box.items().isEmpty)
+    }
+  }
+
+  @Test func theKeptFieldsAndKeysServeAgain() async throws {
+    try await Sandbox.with { box in
+      let server = try box.recorder { _, _ in
+        .http(200, #"{"token":"t0k3n-that-is-long"}"#)
+      }
+      try box.write(
+        "config/authctl/profiles/plain.toml",
+        """
+        url = "\(server.url)"
+        [login]
+        path = "/login"
+        authorization = "app"
+        body = { user = "{username}", password = "{password}" }
+        [session]
+        access_token = ["/token"]
+        """)
+      let key = box.canary.make("app-key")
+      let run = try await box.run(
+        "login", "-p", "plain", "-u", "ada", "--password-command", "echo pass-word-9",
+        "--keep-command", "--field", "role=3", env: ["AUTHCTL_APP_KEY": "app:\(key)"])
+      #expect(run.status == 0, "\(run.stderr)")
+      #expect(try await box.run("refresh", "-p", "plain").status == 0)
+      #expect(server.texts.count == 2)
+      #expect(server.texts.first == server.texts.last)
+      #expect(
+        server.texts.last?.hasSuffix(#"{"user":"ada","password":"pass-word-9","role":3}"#) == true)
+    }
+  }
+
+  @Test func whatCannotBeKeptIsSaid() async throws {
+    try await withShop { shop, _ in
+      for (options, words) in [
+        (["--password-stdin"], "--keep-command keeps the command of --password-command"),
+        (
+          ["--password-command", "true", "--token-stdin"],
+          "--keep-command is for a sign-in, not for a token got elsewhere"
+        ),
+      ] {
+        let run = try await shop.box.run(
+          ["login", "-p", "shop", "--keep-command"] + options, stdin: "x\n")
+        #expect(run.status == 2)
+        #expect(run.stdout == "")
+        #expect(run.stderr.hasPrefix("authctl: \(words)"), "\(run.stderr)")
+      }
+    }
+  }
+}
