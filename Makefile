@@ -2,6 +2,7 @@
 # make demo       a walk through authctl against a small API of its own
 # make test       all tests
 # make test-kill  1000 times SIGKILL in the middle of a renewal: what is lost, and when (ROUNDS=N)
+# make bench      what authctl costs beside curl and others: Tests/Benchmarks/RESULTS.md
 # make lint       swift-format, and the rules of CONTRIBUTING.md
 # make install    into PREFIX (/usr/local), below DESTDIR
 #
@@ -35,7 +36,7 @@ ifneq ($(shell test -n "$$HOME" -a -w "$$HOME" && echo yes),yes)
 endif
 
 .DEFAULT_GOAL := build
-.PHONY: build demo test test-kill lint install uninstall clean swift
+.PHONY: build demo test test-kill bench lint install uninstall clean swift
 
 # SwiftPM has no option for a static libstdc++, but its linker looks into the build's own folder
 # first: with the archive there libstdc++.so is not needed at run time.
@@ -75,6 +76,13 @@ test-kill: swift
 	swift build --build-tests </dev/null
 	@AUTHCTL_KILL_ROUNDS=$(ROUNDS) swift test --skip-build --filter KillRoundsTests </dev/null \
 	  2>&1 | tee .build/test-kill.log | grep -a --line-buffered -E '^(kill:|✘)|error:|with [0-9]+ test'
+
+# Ratios of one run; on a busy machine they say little. About ten minutes.
+BENCH_PACKAGES := $(TEST_PACKAGES) hyperfine time httpie gh valgrind nginx-light gcc libc6-dev \
+  pkg-config libsecret-1-dev python3 openssl
+bench: build
+	@Tests/packages.sh $(BENCH_PACKAGES)
+	python3 Tests/Benchmarks/bench.py .build/authctl --write Tests/Benchmarks/RESULTS.md
 
 lint: swift
 	swift format lint --strict --recursive --parallel Package.swift Plugins Sources Tests
