@@ -2,7 +2,8 @@ import Foundation
 import PackagePlugin
 
 /// Puts the text of every Profiles/Presets/*.toml into one Swift file, so that the binary needs no
-/// file beside it and a new preset is one TOML file and nothing else.
+/// file beside it and a new preset is one TOML file and nothing else; and the name of the commit
+/// into another.
 @main
 struct EmbedPresets: BuildToolPlugin {
   func createBuildCommands(context: PluginContext, target: any Target) throws -> [Command] {
@@ -11,15 +12,26 @@ struct EmbedPresets: BuildToolPlugin {
       .contentsOfDirectory(at: presets, includingPropertiesForKeys: nil)
       .filter { $0.pathExtension == "toml" }
       .sorted { $0.lastPathComponent < $1.lastPathComponent }
-    let script = context.package.directoryURL.appending(path: "Plugins/EmbedPresets/embed.sh")
+    let scripts = context.package.directoryURL.appending(path: "Plugins/EmbedPresets")
+    let script = scripts.appending(path: "embed.sh")
     let output = context.pluginWorkDirectoryURL.appending(path: "EmbeddedPresets.swift")
+    let commits = context.pluginWorkDirectoryURL.appending(path: "commit")
     return [
       .buildCommand(
         displayName: "Embedding \(inputs.count) presets",
         executable: URL(filePath: "/bin/sh"),
         arguments: [script.path, output.path] + inputs.map(\.path),
         inputFiles: inputs + [script],
-        outputFiles: [output])
+        outputFiles: [output]),
+      // Before each build: no file of the package changes with a commit.
+      .prebuildCommand(
+        displayName: "Naming the commit",
+        executable: URL(filePath: "/bin/sh"),
+        arguments: [
+          scripts.appending(path: "commit.sh").path, context.package.directoryURL.path,
+          commits.appending(path: "EmbeddedCommit.swift").path,
+        ],
+        outputFilesDirectory: commits),
     ]
   }
 }

@@ -1,3 +1,5 @@
+// dladdr(3), environ(7)
+#define _GNU_SOURCE
 #include "shim.h"
 
 #include <dlfcn.h>
@@ -5,9 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-// environ(7): unistd.h declares it under _GNU_SOURCE only.
-extern char **environ;
 
 static struct authctl_libsecret table;
 static const struct authctl_libsecret *loaded;
@@ -62,6 +61,12 @@ const struct authctl_libsecret *authctl_libsecret_load(void) {
 }
 
 const char *authctl_libsecret_error(void) { return error_text; }
+
+const char *authctl_libsecret_path(void) {
+  Dl_info info;
+  if (!loaded || dladdr((void *)loaded->secret_value_get, &info) == 0) return "";
+  return info.dli_fname;
+}
 
 struct connecting {
   GDBusConnection *connection;

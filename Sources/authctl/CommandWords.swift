@@ -12,7 +12,7 @@ enum CommandWords {
 
   /// What the words ask for.
   enum Wish {
-    case version
+    case version(asJSON: Bool)
     case help(any ParsableCommand.Type)
     case topic(String)
     /// A command and the words behind its name, global options that stood before it among them.
@@ -34,7 +34,7 @@ enum CommandWords {
     let rest = words[leading.count...]
     guard let name = rest.first else { return .help(Authctl.self) }
     switch name {
-    case "-V", "--version": return .version
+    case "-V", "--version": return .version(asJSON: rest.contains("--json"))
     case "-h", "--help": return .help(Authctl.self)
     case "help":
       let path = rest.dropFirst().prefix { $0.utf8.first != UInt8(ascii: "-") }

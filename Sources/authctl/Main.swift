@@ -27,7 +27,7 @@ enum Main {
     }
     // Answered before anything is built: it is asked by scripts and completions all the time.
     if arguments == ["--version"] || arguments == ["-V"] {
-      return write("authctl \(version)\n")
+      return write(Libraries.installed().line + "\n")
     }
     do throws(Failure) {
       if arguments.isEmpty { return try Overview.show(environment) }
@@ -43,7 +43,9 @@ enum Main {
     let type: any ParsableCommand.Type
     let parsed: any ParsableCommand
     switch try CommandWords.wish(arguments) {
-    case .version: return write("authctl \(version)\n")
+    case .version(let asJSON):
+      return write(
+        (asJSON ? Libraries.opened().json.serialized() : Libraries.installed().line) + "\n")
     case .help(let command): return write(Authctl.helpMessage(for: command) + "\n")
     case .topic(let text): return write(text + "\n")
     case .run(let command, let words, let name):

@@ -112,7 +112,7 @@ public final class WebURL {
 
 /// Sends one request and receives one answer; the connection is kept for the next one.
 public final class CurlClient {
-  private let easy: UnsafeMutableRawPointer
+  let easy: UnsafeMutableRawPointer
   private let curl: authctl_curl
 
   init() throws(Failure) {
@@ -245,6 +245,7 @@ public final class CurlClient {
       authctl_curl_set_text(easy, CURLOPT_CAINFO, nil)
       authctl_curl_set_text(easy, CURLOPT_CAPATH, folder)
     }
+    authctl_curl_set_long(easy, CURLOPT_CERTINFO, settings.keepsCertificate ? 1 : 0)
     authctl_curl_set_text(easy, CURLOPT_SSLCERT, settings.clientCertificate)
     authctl_curl_set_text(easy, CURLOPT_SSLKEY, settings.clientKey)
     // A proxy would read what goes in clear to this machine only (rule A7).
@@ -377,7 +378,10 @@ private struct Receiver {
     {
       tlsDetail = text.trimmingLineEnd
     }
-    settings.trace?(text.trimmingLineEnd)
+    // The rest of this one is the proxy's address, with a password in it perhaps.
+    let isOfProxy = text.utf8.starts(with: "Uses proxy env variable ".utf8)
+    let end = isOfProxy ? text.utf8.firstIndex(of: UInt8(ascii: "=")) : nil
+    settings.trace?(end.map { String(text[..<$0]).trimmingSpaces } ?? text.trimmingLineEnd)
   }
 
   /// An answer without a head at all cannot happen with HTTP/1 or later; HTTP/0.9 is off.

@@ -194,6 +194,8 @@ public struct TransferSettings {
   public var peerMustBeLoopback = false
   /// Gets libcurl's own remarks, with `-vv`.
   public var trace: ((String) -> Void)?
+  /// Keep what the server's certificate says, for `CurlClient.connection`.
+  var keepsCertificate = false
 
   init() {}
 }

@@ -23,8 +23,7 @@ final class SecretServiceBus {
   /// The D-Bus name of the last call's error.
   private var remoteError: String?
 
-  /// Connects to the bus at `address` and finds the owner of org.freedesktop.secrets, which the
-  /// bus starts when it can. All of it within `timeout` seconds.
+  /// Connects to the bus at `address` within `timeout` seconds, which `bind` shares.
   init(address: String, timeout: Double) throws(Failure) {
     guard let table = authctl_libsecret_load() else {
       throw .keyringLibraryMissing(String(cString: authctl_libsecret_error()))
@@ -41,7 +40,6 @@ final class SecretServiceBus {
       throw .busUnreachable(address, words)
     }
     connection = connected
-    try bind()
   }
 
   deinit {
@@ -80,13 +78,27 @@ final class SecretServiceBus {
     name = "Secret Service"
     let seen = remoteError
     defer { remoteError = seen }
-    if let reply = try? callBus("GetConnectionUnixProcessID", [text(owner)], reply: "(u)") {
-      let pid = child(reply, 0)
-      if let found = secretServiceName(pid: c.g_variant_get_uint32(pid)) { name = found }
-      c.g_variant_unref(pid)
-      c.g_variant_unref(reply)
-    }
+    if let found = process().flatMap({ secretServiceName(pid: $0) }) { name = found }
     return name ?? "Secret Service"
+  }
+
+  /// The process that answers; nil where the bus does not tell.
+  func process() -> UInt32? {
+    guard let reply = try? callBus("GetConnectionUnixProcessID", [text(owner)], reply: "(u)")
+    else { return nil }
+    let pid = child(reply, 0)
+    defer { for value in [pid, reply] { c.g_variant_unref(value) } }
+    return c.g_variant_get_uint32(pid)
+  }
+
+  /// `libsecret 0.20.5`; nil where it cannot be opened. It has no call that tells: its package
+  /// does, when that is where it came from.
+  static var libraryName: String? {
+    guard authctl_libsecret_load() != nil else { return nil }
+    let path = String(cString: authctl_libsecret_path())
+    let isPackaged = ["/lib", "/usr/lib"].contains { path.utf8.starts(with: $0.utf8) }
+    let version = isPackaged ? Packages.version(ofAny: Libraries.secretPackages) : nil
+    return "libsecret " + (version ?? DisplayText.oneLine(path, limit: 100))
   }
 
   /// Whether values cross the bus encrypted (`dh-ietf1024-sha256-aes128-cbc-pkcs7`); some daemons
@@ -282,8 +294,9 @@ final class SecretServiceBus {
 
   // MARK: Connection
 
-  /// Finds who owns the name, and talks to that one from here on: a successor has other sessions.
-  private func bind() throws(Failure) {
+  /// Finds the owner of org.freedesktop.secrets, which the bus starts when it can, and talks to
+  /// that one from here on: a successor has other sessions.
+  func bind() throws(Failure) {
     let reply: OpaquePointer
     do throws(Failure) {
       reply = try callBus("GetNameOwner", [text(Self.busName)], reply: "(s)")
@@ -458,32 +471,4 @@ final class SecretServiceBus {
   private func elements(_ array: OpaquePointer) -> [String] {
     (0..<c.g_variant_n_children(array)).map { string(array, $0) }
   }
-}
-
-/// What `promptSignal` leaves for the caller.
-private struct PromptState {
-  let c: authctl_libsecret
-  var isDone = false
-  var isDismissed = false
-  var isVanished = false
-  var object: String?
-}
-
-/// `Completed(dismissed b, result v)` of the prompt, or `NameOwnerChanged` of the service.
-private let promptSignal: GDBusSignalCallback = { _, _, _, _, signal, parameters, data in
-  guard let state = data?.assumingMemoryBound(to: PromptState.self) else { return }
-  let c = state.pointee.c
-  state.pointee.isDone = true
-  guard strcmp(signal, "Completed") == 0, c.g_variant_is_of_type(parameters, "(bv)") != 0 else {
-    state.pointee.isVanished = true
-    return
-  }
-  let dismissed = c.g_variant_get_child_value(parameters, 0)
-  let boxed = c.g_variant_get_child_value(parameters, 1)
-  let result = c.g_variant_get_child_value(boxed, 0)
-  state.pointee.isDismissed = c.g_variant_get_boolean(dismissed) != 0
-  if c.g_variant_is_of_type(result, "o") != 0 {
-    state.pointee.object = String(cString: c.g_variant_get_string(result, nil))
-  }
-  for value in [dismissed, boxed, result] { c.g_variant_unref(value) }
 }

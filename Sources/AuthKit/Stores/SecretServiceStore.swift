@@ -9,11 +9,11 @@
 /// Every method throws `Failure` of exit code 12: `storeLocked`, `storeMissing`, `storeTimeout`.
 /// https://specifications.freedesktop.org/secret-service-spec/latest/
 public final class SecretServiceStore: SessionStore {
-  private let timeout: Double
+  let timeout: Double
   private let promptTimeout: Double
   private let mayPrompt: Bool
-  private let isAttended: Bool
-  private let busAddress: String?
+  let isAttended: Bool
+  let busAddress: String?
   private var bus: SecretServiceBus?
 
   /// A store that connects at first use. Each operation has `timeout` seconds, and `promptTimeout`
@@ -177,6 +177,7 @@ public final class SecretServiceStore: SessionStore {
     bus = nil
     let fresh = try SecretServiceBus(
       address: try sessionBusAddress(busAddress), timeout: timeout)
+    try fresh.bind()
     bus = fresh
     return fresh
   }
@@ -252,7 +253,7 @@ public final class SecretServiceStore: SessionStore {
 
   /// The default collection. KeePassXC may have none: then the only one that lasts; where there is
   /// none at all, a new one, for which the keyring asks its user for a password.
-  private func collection(_ bus: SecretServiceBus) throws(Failure) -> String {
+  func collection(_ bus: SecretServiceBus) throws(Failure) -> String {
     let path = try bus.collection(alias: "default")
     if path != "/" { return path }
     let session = try bus.collection(alias: "session")

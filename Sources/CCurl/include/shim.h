@@ -61,9 +61,14 @@ AUTHCTL_SETTER(debug, authctl_debug_callback _Nullable)
 AUTHCTL_SETTER(prereq, authctl_prereq_callback _Nullable)
 #undef AUTHCTL_SETTER
 
-static inline CURLcode authctl_curl_get_long(CURL *_Nonnull easy, CURLINFO info,
-                                             long *_Nonnull value) {
-  return authctl_curl()->curl_easy_getinfo(easy, info, value);
-}
+#define AUTHCTL_GETTER(kind, type)                                             \
+  static inline CURLcode authctl_curl_get_##kind(CURL *_Nonnull easy,          \
+                                                 CURLINFO info, type *_Nonnull value) { \
+    return authctl_curl()->curl_easy_getinfo(easy, info, value);               \
+  }
+AUTHCTL_GETTER(long, long)
+AUTHCTL_GETTER(double, double)
+AUTHCTL_GETTER(certificates, struct curl_certinfo *_Nullable)
+#undef AUTHCTL_GETTER
 
 #endif

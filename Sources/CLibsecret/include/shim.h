@@ -213,6 +213,9 @@ const struct authctl_libsecret *_Nullable authctl_libsecret_load(void);
 /// The words of dlerror(3) after authctl_libsecret_load() gave NULL; else "".
 const char *authctl_libsecret_error(void);
 
+/// The file of the library, as the dynamic linker found it; "" before it is loaded.
+const char *authctl_libsecret_path(void);
+
 /// A connection to the message bus at `address`, ours alone. NULL with `error`, or NULL without:
 /// it took longer than `milliseconds`. After authctl_libsecret_load().
 /// https://docs.gtk.org/gio/func.DBusConnection.new_for_address.html, because the _sync form waits

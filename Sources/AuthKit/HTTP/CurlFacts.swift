@@ -1,0 +1,42 @@
+internal import CCurl
+
+// What libcurl tells of itself and of a transfer that is over.
+
+extension CurlClient {
+  /// The library and its TLS: `libcurl 7.88.1 OpenSSL 3.0.19`; nil where it cannot be opened.
+  static var libraryName: String? {
+    guard let curl = authctl_curl(), let text = curl.pointee.curl_version() else { return nil }
+    let words = String(cString: text).utf8.split(separator: UInt8(ascii: " ")).prefix(2)
+    return DisplayText.oneLine(
+      words.map { String(decoding: $0.map { $0 == 0x2F ? 0x20 : $0 }, as: UTF8.self) }
+        .joined(separator: " "))
+  }
+
+  /// Seconds from the beginning of the last transfer until a name was found, TCP connected and TLS
+  /// agreed on (0: not that far), and the end of the server's certificate as libcurl writes it.
+  /// https://curl.se/libcurl/c/curl_easy_getinfo.html
+  var connection: (named: Double, connected: Double, secured: Double, certificateEnd: String?) {
+    func seconds(_ info: CURLINFO) -> Double {
+      var value = 0.0
+      authctl_curl_get_double(easy, info, &value)
+      return value
+    }
+    var end: String?
+    var certificates: UnsafeMutablePointer<curl_certinfo>?
+    authctl_curl_get_certificates(easy, CURLINFO_CERTINFO, &certificates)
+    // The server's own is the first of the chain.
+    if let certificates, certificates.pointee.num_of_certs > 0 {
+      var node = certificates.pointee.certinfo?.pointee
+      while let line = node?.pointee.data, end == nil {
+        let text = String(cString: line)
+        let name = "Expire date:".utf8
+        if text.utf8.starts(with: name) { end = String(text.utf8.dropFirst(name.count)) }
+        node = node?.pointee.next
+      }
+    }
+    return (
+      seconds(CURLINFO_NAMELOOKUP_TIME), seconds(CURLINFO_CONNECT_TIME),
+      seconds(CURLINFO_APPCONNECT_TIME), end
+    )
+  }
+}
