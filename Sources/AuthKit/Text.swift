@@ -40,3 +40,9 @@ extension String {
     return String(decoding: bytes, as: UTF8.self)
   }
 }
+
+/// Permissions as chmod(1) takes them: `0600`.
+public func octal(_ mode: UInt32) -> String {
+  let digits = String(mode & 0o7777, radix: 8)
+  return String(repeating: "0", count: max(0, 4 - digits.utf8.count)) + digits
+}

@@ -185,20 +185,21 @@ final class Console {
 
   // MARK: Rules
 
-  /// `text` in lines of at most 79 columns, broken at spaces; a longer word stays whole.
+  /// `text` in lines of at most 79 columns, less `indent`, broken at spaces; a longer word stays
+  /// whole.
   ///
   /// A word that could pass for the beginning of a line of authctl's (`hint:`) or for a command to
-  /// a CI runner (`::`) never begins one (security rule B4).
-  static func wrapped(_ text: String) -> [String] {
+  /// a CI runner (`::`) never begins one (security rule B4). Behind an indent any may.
+  static func wrapped(_ text: String, indent: Int = 0) -> [String] {
     var lines: [String] = []
     var line = ""
     for word in text.split(separator: " ", omittingEmptySubsequences: false) {
-      let mayBegin =
-        word.utf8.last != UInt8(ascii: ":") && !word.utf8.starts(with: "::".utf8) && !word.isEmpty
+      let isHarmless = word.utf8.last != UInt8(ascii: ":") && !word.utf8.starts(with: "::".utf8)
+      let mayBegin = !word.isEmpty && (isHarmless || indent > 0)
       let joined = line + " " + word
       if lines.isEmpty && line.isEmpty {
         line = String(word)
-      } else if mayBegin && Table.width(of: joined) > 79 {
+      } else if mayBegin && Table.width(of: joined) > 79 - indent {
         lines.append(line)
         line = String(word)
       } else {

@@ -4,11 +4,11 @@
 /// A file is called by the SHA-256 of profile, NUL and account, in hexadecimal digits, and ends in
 /// `.sealed` or `.plaintext`: the two stores know nothing of one another's.
 public final class FileStore: SessionStore {
-  private let folder: String
-  private let shownFolder: String
-  private let timeout: Double
+  let folder: String
+  let shownFolder: String
+  let timeout: Double
   /// Nil: the files are not sealed.
-  private let key: StoreKey?
+  let key: StoreKey?
 
   /// A store in `folder`, which is made when something is first written.
   ///
@@ -37,7 +37,7 @@ public final class FileStore: SessionStore {
     return "the store plaintext seals nothing: whoever can read \(shownFolder) can use the session"
   }
 
-  private var suffix: String { "." + (key == nil ? "plaintext" : "sealed") }
+  var suffix: String { "." + (key == nil ? "plaintext" : "sealed") }
 
   /// Two names with a NUL in them could run together as two others do.
   private func fileName(_ profile: String, _ account: String) throws(Failure) -> String {
@@ -82,16 +82,24 @@ public final class FileStore: SessionStore {
     let name = try fileName(session.profile, session.account)
     // The salt of a passphrase is looked up and used by one writer at a time.
     try folder.locked(timeout: timeout) { () throws(Failure) in
-      guard let key else {
-        return try PlainFile.text(payload, of: session).withBytes { (bytes) throws(Failure) in
-          try folder.write(bytes, as: name)
-        }
+      try write(payload, of: session, as: name, in: folder)
+    }
+  }
+
+  /// In `locked`.
+  func write(
+    _ payload: borrowing Secret, of session: SessionKey, as name: String,
+    in folder: borrowing SessionFolder
+  ) throws(Failure) {
+    guard let key else {
+      return try PlainFile.text(payload, of: session).withBytes { (bytes) throws(Failure) in
+        try folder.write(bytes, as: name)
       }
-      let found = try key.keyForWriting { () throws(Failure) in try self.derivations(in: folder) }
-      let sealed = try SealedFile.seal(payload, of: session, with: found.key, by: found.derivation)
-      try sealed.withUnsafeBufferPointer { (bytes) throws(Failure) in
-        try folder.write(UnsafeRawBufferPointer(bytes), as: name)
-      }
+    }
+    let found = try key.keyForWriting { () throws(Failure) in try self.derivations(in: folder) }
+    let sealed = try SealedFile.seal(payload, of: session, with: found.key, by: found.derivation)
+    try sealed.withUnsafeBufferPointer { (bytes) throws(Failure) in
+      try folder.write(UnsafeRawBufferPointer(bytes), as: name)
     }
   }
 
@@ -117,7 +125,7 @@ public final class FileStore: SessionStore {
 
   // MARK: Files
 
-  private func payload(
+  func payload(
     _ bytes: UnsafeRawBufferPointer, of profile: String, _ account: String
   ) throws(Failure) -> Secret {
     let label = "\(profile): the stored session of \(DisplayText.oneLine(account, limit: 80))"
@@ -139,7 +147,7 @@ public final class FileStore: SessionStore {
     return try file.payload(try key.key(for: file.header.derivation, label: label))
   }
 
-  private typealias Header = (session: SessionKey, derivation: SealedFile.Derivation?)
+  typealias Header = (session: SessionKey, derivation: SealedFile.Derivation?)
 
   /// The headers of all files; nil for one that is damaged or lies under another's name.
   private func headers(in folder: borrowing SessionFolder) throws(Failure) -> [Header?] {
@@ -157,13 +165,15 @@ public final class FileStore: SessionStore {
     return headers
   }
 
-  private func header(of bytes: UnsafeRawBufferPointer) throws(Failure) -> Header {
-    if key == nil { return (try PlainFile.parts(of: bytes, label: "").session, nil) }
-    let header = try SealedFile(bytes, label: "").header
+  func header(
+    of bytes: UnsafeRawBufferPointer, label: String = ""
+  ) throws(Failure) -> Header {
+    if key == nil { return (try PlainFile.parts(of: bytes, label: label).session, nil) }
+    let header = try SealedFile(bytes, label: label).header
     return (header.session, header.derivation)
   }
 
-  private func derivations(
+  func derivations(
     in folder: borrowing SessionFolder
   ) throws(Failure) -> [SealedFile.Derivation] {
     try headers(in: folder).compactMap { $0?.derivation }

@@ -128,7 +128,7 @@ private func keyringSeconds(_ seconds: Double) -> String {
 }
 
 /// A bus address without its `guid=`, which only makes the line long.
-private func keyringAddress(_ address: String) -> String {
+func keyringAddress(_ address: String) -> String {
   let entries = address.utf8.split(separator: UInt8(ascii: ";")).map { entry in
     entry.split(separator: UInt8(ascii: ",")).filter { !$0.starts(with: "guid=".utf8) }
       .map { String(decoding: $0, as: UTF8.self) }.joined(separator: ",")

@@ -29,6 +29,12 @@ struct SessionFolder: ~Copyable {
 
   deinit { close(descriptor) }
 
+  /// Its permissions, as chmod(1) takes them.
+  var mode: mode_t {
+    var status = stat()
+    return fstat(descriptor, &status) == 0 ? status.st_mode & 0o7777 : 0
+  }
+
   // MARK: Reading
 
   /// The largest file: a session of 256 KiB, its names, and what sealing adds.
@@ -99,7 +105,8 @@ struct SessionFolder: ~Copyable {
 
   // MARK: Writing
 
-  private static let partSuffix = ".part"
+  /// Of files that are not whole yet: the next writer removes them.
+  static let partSuffix = ".part"
 
   /// Runs `work` while no other process writes here. What writers left who were killed is gone then.
   func locked<R>(timeout: Double, _ work: () throws(Failure) -> R) throws(Failure) -> R {

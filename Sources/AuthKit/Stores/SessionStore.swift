@@ -28,6 +28,11 @@ public protocol SessionStore: AnyObject {
   /// Every stored session. Unlocks nothing and raises no dialog. `profiles` are names to try where
   /// the store shows hashes of names only.
   func list(profiles: [String]) throws(Failure) -> [SessionItem]
+
+  /// Looks at everything that the store rests on, then writes, reads and deletes a probe, which no
+  /// list of sessions shows. Unlocks nothing, raises no dialog, and takes no longer than one
+  /// operation may.
+  func test() -> [Check]
 }
 
 extension SessionStore {

@@ -44,6 +44,19 @@ public final class StoreKey {
       + "can try all such passphrases"
   }
 
+  /// Where the key comes from: a file by its path and mode, a passphrase by its variable.
+  ///
+  /// - Throws: `store_locked` when there is none, `usage` when there are two.
+  func place() throws(Failure) -> String {
+    switch try found() {
+    case .passphrase: return Self.passphraseVariable
+    case .file(let path, let option):
+      var status = stat()
+      let mode = stat(path, &status) == 0 ? ", mode \(octal(status.st_mode))" : ""
+      return "\(option): \(DisplayText.oneLine(path))\(mode)"
+    }
+  }
+
   // MARK: Keys
 
   /// The key of a file that was sealed with one got by `derivation`.

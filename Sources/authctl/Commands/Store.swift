@@ -5,7 +5,7 @@ internal import AuthKit
 struct StoreGroup: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "store", abstract: "The place where sessions are kept.",
-    subcommands: [StoreUnlock.self])
+    subcommands: [StoreTest.self, StoreUnlock.self])
 }
 
 /// `authctl store unlock`
