@@ -19,7 +19,7 @@ struct Authctl: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "authctl",
     abstract: "Sign in to an HTTP API once; then send requests.",
-    version: "authctl \(version)",
+    version: release,
     groupedSubcommands: [
       CommandGroup(
         name: "Session:",
@@ -34,6 +34,7 @@ struct Authctl: ParsableCommand {
         ]),
       CommandGroup(name: "Other programs:", subcommands: [Exec.self, HelperGroup.self]),
       CommandGroup(
-        name: "Setting up:", subcommands: [ProfileGroup.self, StoreGroup.self, JWTGroup.self]),
+        name: "Setting up:",
+        subcommands: [ProfileGroup.self, StoreGroup.self, JWTGroup.self, Doctor.self]),
     ])
 }

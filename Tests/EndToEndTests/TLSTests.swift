@@ -15,11 +15,13 @@ struct TLSTests {
   private static let ok = "HTTP/1.0 200 OK\r\nContent-Type: text/plain\r\n\r\nsecret page\n"
 
   /// Makes NAME.key and NAME.pem, self-signed, for 127.0.0.1.
-  private func certificate(_ box: Sandbox, _ name: String) async throws -> String {
+  private func certificate(
+    _ box: Sandbox, _ name: String, days: Int = 2
+  ) async throws -> String {
     let base = box.root + "/" + name
     let run = try await box.run(
       "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
-      "-keyout", base + ".key", "-out", base + ".pem", "-days", "2", "-subj", "/CN=" + name,
+      "-keyout", base + ".key", "-out", base + ".pem", "-days", "\(days)", "-subj", "/CN=" + name,
       "-addext", "subjectAltName=IP:127.0.0.1", program: "/usr/bin/openssl")
     try #require(run.status == 0, "\(run.stderr)")
     return base
@@ -147,6 +149,73 @@ struct TLSTests {
         let run = try await box.run("get", "/page", "--cacert", own + ".pem", env: Self.env)
         #expect(run.status == status, "\(option): \(run.stderr)")
       }
+    }
+  }
+
+  // MARK: What doctor says
+
+  @Test(arguments: [(10, "warn", "9 days"), (16, "ok", "15 days"), (1, "warn", "23 h")])
+  func certificateThatEnds(_ days: Int, _ result: String, _ left: String) async throws {
+    try await Sandbox.with(.none) { box in
+      let own = try await certificate(box, "own", days: days)
+      let server = try await server(box, own)
+      try box.profile("shop", "url = \"\(server.url)/page\"\n[network]\nca_file = \"\(own).pem\"\n")
+      let text = try await DoctorTests.text(box, status: 1)
+      let end = Shop.date(Shop.now() + Double(days * 86_400), "%Y-%m-%d")
+      #expect(
+        text.contains(
+          """
+
+          ok    shop      \(server.url): TCP N ms, TLS1.3 N ms
+          \(result)\(result == "ok" ? "  " : "")  shop      certificate ends in \(left) (\(end))
+
+          """), "\(text)")
+      // The profile's authority is the only one (rule B13); without it there is none that is known.
+      let other = try await DoctorTests.text(box, env: ["CURL_CA_BUNDLE": own + ".key"], status: 1)
+      #expect(other.contains("certificate ends in \(left)"))
+      try box.profile("shop", "url = \"\(server.url)\"\n")
+      let unknown = try await DoctorTests.text(box, status: 1)
+      #expect(
+        unknown.contains(
+          """
+
+          FAIL  shop      TLS with \(server.url) failed: SSL certificate
+                          problem: self-signed certificate
+                          mend: network.ca_file in the profile names the authority that signed its certificate
+
+          """), "\(unknown)")
+      #expect(!unknown.contains("certificate ends"))
+    }
+  }
+
+  @Test func certificateThatHasEnded() async throws {
+    try await Sandbox.with(.none) { box in
+      let base = box.root + "/own"
+      try box.write("names", "subjectAltName=IP:127.0.0.1\n")
+      for words in [
+        "req -new -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -subj /CN=own -keyout "
+          + "\(base).key -out \(base).csr",
+        "x509 -req -in \(base).csr -signkey \(base).key -days -1 -extfile \(box.root)/names -out "
+          + "\(base).pem",
+      ] {
+        let run = try await box.run(
+          words.split(separator: " ").map(String.init), program: "/usr/bin/openssl")
+        try #require(run.status == 0, "\(run.stderr)")
+      }
+      let server = try await server(box, base)
+      try box.profile(
+        "shop", "url = \"\(server.url)/page\"\n[network]\nca_file = \"\(base).pem\"\n")
+      let text = try await DoctorTests.text(box, status: 1)
+      #expect(
+        text.contains(
+          """
+
+          FAIL  shop      TLS with \(server.url) failed: SSL certificate
+                          problem: certificate has expired
+                          mend: a new certificate at the server, or the right time here: timedatectl set-ntp true
+
+          """), "\(text)")
+      #expect(!server.log.contains("FILE:"))
     }
   }
 

@@ -127,6 +127,40 @@ public final class HTTPClient {
     return (head, body)
   }
 
+  /// How the server of `url` is reached: a GET that carries nothing and is over with the head of
+  /// its answer. What does not work stands in `Reach.failure`.
+  public func reach(_ url: WebURL) -> Reach {
+    var reach = Reach()
+    var isDirect = false
+    do throws(Failure) {
+      var settings =
+        try url.origin.isSecure ? plainSettings() : settings(carryingSecretsTo: url.origin)
+      settings.totalTimeout = Self.signInTime
+      settings.keepsCertificate = true
+      isDirect = settings.peerMustBeLoopback
+      settings.trace = { [trace] line in
+        reach.note(line)
+        trace?(line)
+      }
+      var request = WireRequest(method: "GET", url: url)
+      try addDefaults(to: &request)
+      log(request)
+      let curl = try CurlClient()
+      defer { reach.take(curl.connection) }
+      try curl.send(request, settings: settings) { (head) throws(Failure) in
+        log(head)
+        reach.head = head
+        reach.answeredAt = clock()
+        throw Failure(.failed, "enough")
+      } onBody: { (_) throws(Failure) in
+      }
+    } catch {
+      if reach.head == nil { reach.failure = error }
+    }
+    if !isDirect { reach.findProxy(configured: network.proxy, environment) }
+    return reach
+  }
+
   // MARK: - Requests of the person
 
   /// What a followed chain of redirects has done to the request.

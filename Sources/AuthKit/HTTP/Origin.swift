@@ -27,6 +27,11 @@ public struct Origin: Hashable, Sendable, CustomStringConvertible {
     return inet_pton(AF_INET, host, &address) == 1 && UInt32(bigEndian: address.s_addr) >> 24 == 127
   }
 
+  /// Whether the host is an address and no name: no top-level domain ends in a digit (RFC 3696).
+  public var isAddress: Bool {
+    host.utf8.last.map { $0 == UInt8(ascii: "]") || (0x30...0x39).contains($0) } ?? false
+  }
+
   /// Whether `text`, an address that libcurl connected to, is this machine.
   static func isLoopbackAddress(_ text: String) -> Bool {
     text == "::1" || Origin(scheme: "http", host: text, port: 80).isLoopback && text != "localhost"
