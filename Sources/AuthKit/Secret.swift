@@ -38,6 +38,11 @@ public struct Secret: ~Copyable {
     Secret(copying: UnsafeRawBufferPointer(buffer))
   }
 
+  /// Whether both hold the same bytes; time depends on the length alone.
+  public borrowing func hasSameBytes(as other: borrowing Secret) -> Bool {
+    count == other.count && zip(buffer, other.buffer).reduce(0) { $0 | ($1.0 ^ $1.1) } == 0
+  }
+
   deinit {
     if let base = buffer.baseAddress { explicit_bzero(base, buffer.count) }
     buffer.deallocate()
@@ -127,10 +132,6 @@ public final class SharedSecret {
 
   /// Whether both hold the same bytes; time depends on the length alone.
   public func hasSameBytes(as other: SharedSecret) -> Bool {
-    withBytes { mine in
-      other.withBytes { theirs in
-        mine.count == theirs.count && zip(mine, theirs).reduce(0) { $0 | ($1.0 ^ $1.1) } == 0
-      }
-    }
+    secret.hasSameBytes(as: other.secret)
   }
 }

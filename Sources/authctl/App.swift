@@ -101,6 +101,15 @@ final class App {
       environment, own: "AUTHCTL_STATE_DIR", xdg: "XDG_STATE_HOME", inHome: ".local/state")
   }
 
+  /// The folder of the locks of sessions.
+  func lockFolder() throws(Failure) -> String { try stateFolder() + "/locks" }
+
+  /// Seconds that a session's lock is waited for.
+  func lockTimeout() throws(Failure) -> Double {
+    let configured = try config().lockTimeout
+    return globals.lockTimeout?.seconds ?? configured ?? 60
+  }
+
   /// Whether somebody may be asked: a terminal, and nothing that says no.
   var mayAsk: Bool {
     !globals.noInput && !["1", "true", "yes"].contains(environment["AUTHCTL_NO_INPUT"] ?? "")
@@ -125,14 +134,12 @@ final class App {
     in store: (any SessionStore)? = nil
   ) throws(Failure) -> SessionKeeper {
     let base = try WebURL(profile.url, from: .person)
-    let configured = try config().lockTimeout
     let http = http(for: profile, base: base.origin, options: options)
     let store = if let store { store } else { try self.store(mayPrompt: mayPrompt) }
     let keeper = SessionKeeper(
       api: API(profile: profile, base: base, http: http, redactor: redactor, clock: Self.now),
       store: store,
-      lockFolder: try stateFolder() + "/locks",
-      lockTimeout: globals.lockTimeout?.seconds ?? configured ?? 60,
+      lockFolder: try lockFolder(), lockTimeout: try lockTimeout(),
       redactor: redactor, clock: Self.now, warn: { [console] in console.warn($0) })
     keeper.runCommand = { [environment] (command, seconds) throws(Failure) in
       try SecretCommand.first(

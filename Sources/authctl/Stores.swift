@@ -9,14 +9,16 @@ extension App {
     try store(try storeName(), mayPrompt: mayPrompt)
   }
 
-  private func storeName() throws(Failure) -> StoreName {
+  /// The name of that store.
+  func storeName() throws(Failure) -> StoreName {
     let variable = environment["AUTHCTL_STORE"].flatMap { $0.isEmpty ? nil : $0 }
     if let text = globals.store ?? variable { return try StoreName(named: text) }
     let config = try config()
     return config.store ?? .secretService
   }
 
-  private func store(_ name: StoreName, mayPrompt: Bool) throws(Failure) -> any SessionStore {
+  /// The store `name`.
+  func store(_ name: StoreName, mayPrompt: Bool) throws(Failure) -> any SessionStore {
     let config = try config()
     let timeout = globals.storeTimeout?.seconds ?? config.storeTimeout ?? 30
     switch name {

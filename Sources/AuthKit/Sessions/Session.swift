@@ -84,6 +84,15 @@ public struct Session {
   }
 }
 
+extension Redactor {
+  /// Learns every secret of a session.
+  func learn(_ session: Session) {
+    for entry in session.values.all { learn(entry.value.secret) }
+    for cookie in session.cookies.cookies { learn(cookie.value) }
+    if let again = session.again { learn(again.command.secret) }
+  }
+}
+
 /// `count` bytes from the system's generator, as hex digits.
 func randomHex(bytes count: Int) -> String {
   var generator = SystemRandomNumberGenerator()

@@ -41,9 +41,7 @@ public final class SessionKeeper {
   public func read(_ account: String) throws(Failure) -> Session? {
     guard let payload = try store.read(profile: profile.name, account: account) else { return nil }
     let session = try Session(payload: payload, profile: profile.name, account: account)
-    for entry in session.values.all { redactor.learn(entry.value.secret) }
-    for cookie in session.cookies.cookies { redactor.learn(cookie.value) }
-    if let again = session.again { redactor.learn(again.command.secret) }
+    redactor.learn(session)
     return session
   }
 

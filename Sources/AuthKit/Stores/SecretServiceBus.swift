@@ -71,6 +71,9 @@ final class SecretServiceBus {
       || remoteError == "org.freedesktop.DBus.Error.UnknownMethod"
   }
 
+  /// Whether the last error was gnome-keyring's about a password that does not fit.
+  var isDenied: Bool { remoteError == "org.gnome.keyring.Error.Denied" }
+
   /// What people call the program that answers, by its executable or command name.
   var serviceName: String {
     if let name { return name }
@@ -84,11 +87,11 @@ final class SecretServiceBus {
 
   /// The process that answers; nil where the bus does not tell.
   func process() -> UInt32? {
-    guard let reply = try? callBus("GetConnectionUnixProcessID", [text(owner)], reply: "(u)")
-    else { return nil }
-    let pid = child(reply, 0)
-    defer { for value in [pid, reply] { c.g_variant_unref(value) } }
-    return c.g_variant_get_uint32(pid)
+    try? callBus("GetConnectionUnixProcessID", [text(owner)], reply: "(u)") { reply in
+      let pid = child(reply, 0)
+      defer { c.g_variant_unref(pid) }
+      return c.g_variant_get_uint32(pid)
+    }
   }
 
   /// `libsecret 0.20.5`; nil where it cannot be opened. It has no call that tells: its package
@@ -108,22 +111,13 @@ final class SecretServiceBus {
     return c.secret_service_get_session_algorithms(service).map { String(cString: $0) } ?? "plain"
   }
 
-  // MARK: Methods of org.freedesktop.Secret.*
-
-  /// Service.SearchItems: object paths of what has these attributes. Unlocks nothing.
-  func search(
-    _ attributes: [(String, String)]
-  ) throws(Failure) -> (unlocked: [String], locked: [String]) {
-    let reply = try call(
-      Self.root, "Service", "SearchItems", [dictionary(attributes)], reply: "(aoao)")
-    defer { c.g_variant_unref(reply) }
-    return (strings(reply, 0), strings(reply, 1))
-  }
+  // MARK: Values that are secret; other methods are in SecretServiceCalls.swift
 
   /// Item.GetSecret: the value of an unlocked item.
   func secret(of item: String) throws(Failure) -> Secret {
     let service = try session()
-    let reply = try call(item, "Item", "GetSecret", [sessionPath(service)], reply: "((oayays))")
+    let reply = try send(
+      owner, item, Self.api + "Item", "GetSecret", [sessionPath(service)], "((oayays))")
     defer { c.g_variant_unref(reply) }
     let encoded = child(reply, 0)
     defer { c.g_variant_unref(encoded) }
@@ -141,99 +135,28 @@ final class SecretServiceBus {
     in collection: String, label: String, attributes: [(String, String)],
     _ payload: borrowing Secret
   ) throws(Failure) -> (item: String, prompt: String) {
-    let service = try session()
-    let value = payload.withBytes { bytes in
-      c.secret_value_new(
-        bytes.baseAddress?.assumingMemoryBound(to: CChar.self), bytes.count, "text/plain")
-    }
-    defer { release(value) }
+    let value = try encoded(payload)
     let properties = build(
       "a{sv}",
       [
         entry("org.freedesktop.Secret.Item.Label", text(label)),
         entry("org.freedesktop.Secret.Item.Attributes", dictionary(attributes)),
       ])
-    let encoded = c.secret_service_encode_dbus_secret(service, value)
-    let reply = try call(
-      collection, "Collection", "CreateItem", [properties, encoded, c.g_variant_new_boolean(1)],
-      reply: "(oo)")
-    defer { c.g_variant_unref(reply) }
-    return (string(reply, 0), string(reply, 1))
-  }
-
-  /// Item.Delete: the path of a prompt, "/" when done.
-  func deleteItem(_ item: String) throws(Failure) -> String {
-    let reply = try call(item, "Item", "Delete", [], reply: "(o)")
-    defer { c.g_variant_unref(reply) }
-    return string(reply, 0)
-  }
-
-  /// Service.Unlock: what is unlocked now, and the path of a prompt for the rest, or "/".
-  func unlock(_ paths: [String]) throws(Failure) -> (unlocked: [String], prompt: String) {
-    let objects = build("ao", paths.map { c.g_variant_new_object_path($0) })
-    let reply = try call(Self.root, "Service", "Unlock", [objects], reply: "(aoo)")
-    defer { c.g_variant_unref(reply) }
-    return (strings(reply, 0), string(reply, 1))
-  }
-
-  /// Service.ReadAlias: the path of the collection, or "/".
-  func collection(alias: String) throws(Failure) -> String {
-    let reply = try call(Self.root, "Service", "ReadAlias", [text(alias)], reply: "(o)")
-    defer { c.g_variant_unref(reply) }
-    return string(reply, 0)
-  }
-
-  /// The `Collections` property: paths of all.
-  func collections() throws(Failure) -> [String] {
-    let value = try property(Self.root, "Service", "Collections", type: "ao")
-    defer { c.g_variant_unref(value) }
-    return elements(value)
-  }
-
-  /// The `Items` property of a collection.
-  func items(ofCollection path: String) throws(Failure) -> [String] {
-    let value = try property(path, "Collection", "Items", type: "ao")
-    defer { c.g_variant_unref(value) }
-    return elements(value)
-  }
-
-  /// Service.CreateCollection: its path, or "/" and the path of a prompt.
-  func createCollection(
-    label: String, alias: String
-  ) throws(Failure) -> (collection: String, prompt: String) {
-    let properties = build(
-      "a{sv}", [entry("org.freedesktop.Secret.Collection.Label", text(label))])
-    let reply = try call(
-      Self.root, "Service", "CreateCollection", [properties, text(alias)], reply: "(oo)")
-    defer { c.g_variant_unref(reply) }
-    return (string(reply, 0), string(reply, 1))
-  }
-
-  /// The `Label` of a collection.
-  func label(ofCollection path: String) throws(Failure) -> String {
-    let value = try property(path, "Collection", "Label", type: "s")
-    defer { c.g_variant_unref(value) }
-    return String(cString: c.g_variant_get_string(value, nil))
-  }
-
-  /// The `Locked` property of a collection.
-  func isLocked(collection path: String) throws(Failure) -> Bool {
-    let value = try property(path, "Collection", "Locked", type: "b")
-    defer { c.g_variant_unref(value) }
-    return c.g_variant_get_boolean(value) != 0
-  }
-
-  /// The `Attributes` of an item. A keyring that was never unlocked keeps hashes only.
-  func attributes(ofItem path: String) throws(Failure) -> [String: String] {
-    let value = try property(path, "Item", "Attributes", type: "a{ss}")
-    defer { c.g_variant_unref(value) }
-    var found: [String: String] = [:]
-    for index in 0..<c.g_variant_n_children(value) {
-      let pair = child(value, index)
-      found[string(pair, 0)] = string(pair, 1)
-      c.g_variant_unref(pair)
+    let arguments = [properties, value, c.g_variant_new_boolean(1)]
+    return try call(collection, "Collection", "CreateItem", arguments, reply: "(oo)") {
+      (string($0, 0), string($0, 1))
     }
-    return found
+  }
+
+  /// The value as it crosses the bus. To be put into a call at once.
+  func encoded(_ payload: borrowing Secret) throws(Failure) -> OpaquePointer {
+    let service = try session()
+    let value = payload.withBytes { bytes in
+      c.secret_value_new(
+        bytes.baseAddress?.assumingMemoryBound(to: CChar.self), bytes.count, "text/plain")
+    }
+    defer { release(value) }
+    return c.secret_service_encode_dbus_secret(service, value)
   }
 
   /// Prompt.Prompt: shows the dialog and waits for its end, at most `timeout` seconds. Gives
@@ -266,7 +189,7 @@ final class SecretServiceBus {
         c.g_dbus_connection_signal_unsubscribe(connection, vanished)
       }
       do throws(Failure) {
-        c.g_variant_unref(try call(path, "Prompt", "Prompt", [text("")], reply: "()"))
+        try call(path, "Prompt", "Prompt", [text("")]) { _ in }
       } catch {
         return .failure(error)
       }
@@ -297,26 +220,26 @@ final class SecretServiceBus {
   /// Finds the owner of org.freedesktop.secrets, which the bus starts when it can, and talks to
   /// that one from here on: a successor has other sessions.
   func bind() throws(Failure) {
-    let reply: OpaquePointer
     do throws(Failure) {
-      reply = try callBus("GetNameOwner", [text(Self.busName)], reply: "(s)")
+      try findOwner()
     } catch {
       guard remoteError == "org.freedesktop.DBus.Error.NameHasNoOwner" else { throw error }
       try start()
-      reply = try callBus("GetNameOwner", [text(Self.busName)], reply: "(s)")
+      try findOwner()
     }
-    owner = string(reply, 0)
-    c.g_variant_unref(reply)
     var error: UnsafeMutablePointer<GError>?
     service = authctl_secret_service_new(connection, owner, try remaining(), &error)
     if service == nil { throw failure(error) }
   }
 
+  private func findOwner() throws(Failure) {
+    owner = try callBus("GetNameOwner", [text(Self.busName)], reply: "(s)") { string($0, 0) }
+  }
+
   private func start() throws(Failure) {
-    let flags = c.g_variant_new_uint32(0)
+    let arguments = [text(Self.busName), c.g_variant_new_uint32(0)]
     do throws(Failure) {
-      c.g_variant_unref(
-        try callBus("StartServiceByName", [text(Self.busName), flags], reply: "(u)"))
+      try callBus("StartServiceByName", arguments, reply: "(u)") { _ in }
     } catch {
       if remoteError == "org.freedesktop.DBus.Error.ServiceUnknown" { throw .noSecretService() }
       throw error
@@ -339,36 +262,52 @@ final class SecretServiceBus {
 
   // MARK: Calls
 
-  private func callBus(
-    _ method: String, _ arguments: [OpaquePointer], reply: String
-  ) throws(Failure) -> OpaquePointer {
-    try send(
-      "org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus", method, arguments,
-      reply)
-  }
-
-  private func call(
-    _ path: String, _ interface: String, _ method: String, _ arguments: [OpaquePointer],
-    reply: String
-  ) throws(Failure) -> OpaquePointer {
-    try send(owner, path, "org.freedesktop.Secret." + interface, method, arguments, reply)
-  }
-
-  private func property(
-    _ path: String, _ interface: String, _ property: String, type: String
-  ) throws(Failure) -> OpaquePointer {
-    let reply = try send(
-      owner, path, "org.freedesktop.DBus.Properties", "Get",
-      [text("org.freedesktop.Secret." + interface), text(property)], "(v)")
+  /// A method of the bus itself.
+  func callBus<R>(
+    _ method: String, _ arguments: [OpaquePointer] = [], reply: String,
+    _ read: (OpaquePointer) -> R
+  ) throws(Failure) -> R {
+    let name = "org.freedesktop.DBus"
+    let reply = try send(name, "/org/freedesktop/DBus", name, method, arguments, reply)
     defer { c.g_variant_unref(reply) }
-    let boxed = child(reply, 0)
-    defer { c.g_variant_unref(boxed) }
-    let value = child(boxed, 0)
-    guard c.g_variant_is_of_type(value, type) != 0 else {
-      c.g_variant_unref(value)
-      throw .keyringFailed(serviceName, "its property \(property) is not of type \(type)")
+    return read(reply)
+  }
+
+  /// Calls a method of org.freedesktop.Secret.`interface`; `read` takes what is wanted of the answer.
+  func call<R>(
+    _ path: String, _ interface: String, _ method: String, _ arguments: [OpaquePointer] = [],
+    reply: String = "()", _ read: (OpaquePointer) throws(Failure) -> R
+  ) throws(Failure) -> R {
+    try ask(path, Self.api + interface, method, arguments, reply: reply, read)
+  }
+
+  /// The same with the whole name of the interface.
+  func ask<R>(
+    _ path: String, _ interface: String, _ method: String, _ arguments: [OpaquePointer] = [],
+    reply: String = "()", _ read: (OpaquePointer) throws(Failure) -> R
+  ) throws(Failure) -> R {
+    let reply = try send(owner, path, interface, method, arguments, reply)
+    defer { c.g_variant_unref(reply) }
+    return try read(reply)
+  }
+
+  /// A property of org.freedesktop.Secret.`interface`, which must be of `type`.
+  func property<R>(
+    _ path: String, _ interface: String, _ property: String, type: String,
+    _ read: (OpaquePointer) -> R
+  ) throws(Failure) -> R {
+    let arguments = [text(Self.api + interface), text(property)]
+    let name = "org.freedesktop.DBus.Properties"
+    return try ask(path, name, "Get", arguments, reply: "(v)") { (reply) throws(Failure) in
+      let boxed = child(reply, 0)
+      defer { c.g_variant_unref(boxed) }
+      let value = child(boxed, 0)
+      defer { c.g_variant_unref(value) }
+      guard c.g_variant_is_of_type(value, type) != 0 else {
+        throw .keyringFailed(serviceName, "its property \(property) is not of type \(type)")
+      }
+      return read(value)
     }
-    return value
   }
 
   private func send(
@@ -416,7 +355,8 @@ final class SecretServiceBus {
   // MARK: Values
 
   private static let busName = "org.freedesktop.secrets"
-  private static let root = "/org/freedesktop/secrets"
+  private static let api = "org.freedesktop.Secret."
+  static let root = "/org/freedesktop/secrets"
 
   private static func now() -> Double {
     var time = timespec()
@@ -435,40 +375,59 @@ final class SecretServiceBus {
   }
 
   /// GVariants are made floating: the container or call that they are put into owns them.
-  private func text(_ string: String) -> OpaquePointer { c.g_variant_new_string(string) }
+  func text(_ string: String) -> OpaquePointer { c.g_variant_new_string(string) }
 
-  private func entry(_ key: String, _ value: OpaquePointer) -> OpaquePointer {
+  func path(_ path: String) -> OpaquePointer { c.g_variant_new_object_path(path) }
+
+  func entry(_ key: String, _ value: OpaquePointer) -> OpaquePointer {
     c.g_variant_new_dict_entry(text(key), c.g_variant_new_variant(value))
   }
 
-  private func dictionary(_ pairs: [(String, String)]) -> OpaquePointer {
+  func dictionary(_ pairs: [(String, String)]) -> OpaquePointer {
     build("a{ss}", pairs.map { c.g_variant_new_dict_entry(text($0.0), text($0.1)) })
   }
 
-  private func build(_ type: String, _ elements: [OpaquePointer]) -> OpaquePointer {
+  func build(_ type: String, _ elements: [OpaquePointer]) -> OpaquePointer {
     let builder = c.g_variant_builder_new(type)
     defer { c.g_variant_builder_unref(builder) }
     for element in elements { c.g_variant_builder_add_value(builder, element) }
     return c.g_variant_builder_end(builder)
   }
 
+  func content(_ value: OpaquePointer) -> String {
+    String(cString: c.g_variant_get_string(value, nil))
+  }
+
+  func isTrue(_ value: OpaquePointer) -> Bool { c.g_variant_get_boolean(value) != 0 }
+
+  /// The entries of a dictionary of texts.
+  func pairs(_ value: OpaquePointer) -> [String: String] {
+    var found: [String: String] = [:]
+    for index in 0..<c.g_variant_n_children(value) {
+      let pair = child(value, index)
+      found[string(pair, 0)] = string(pair, 1)
+      c.g_variant_unref(pair)
+    }
+    return found
+  }
+
   private func child(_ value: OpaquePointer, _ index: Int) -> OpaquePointer {
     c.g_variant_get_child_value(value, index)
   }
 
-  private func string(_ value: OpaquePointer, _ index: Int) -> String {
+  func string(_ value: OpaquePointer, _ index: Int) -> String {
     let child = child(value, index)
     defer { c.g_variant_unref(child) }
-    return String(cString: c.g_variant_get_string(child, nil))
+    return content(child)
   }
 
-  private func strings(_ value: OpaquePointer, _ index: Int) -> [String] {
+  func strings(_ value: OpaquePointer, _ index: Int) -> [String] {
     let child = child(value, index)
     defer { c.g_variant_unref(child) }
     return elements(child)
   }
 
-  private func elements(_ array: OpaquePointer) -> [String] {
+  func elements(_ array: OpaquePointer) -> [String] {
     (0..<c.g_variant_n_children(array)).map { string(array, $0) }
   }
 }

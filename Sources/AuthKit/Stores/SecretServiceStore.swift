@@ -60,6 +60,43 @@ public final class SecretServiceStore: SessionStore {
     _ = try bus.sessionAlgorithm()
   }
 
+  /// Whether the collection that sessions go to is locked.
+  public func isLocked() throws(Failure) -> Bool {
+    let bus = try connected()
+    return try bus.isLocked(collection: try collection(bus))
+  }
+
+  /// Whether the service unlocks by a password that another program gives: gnome-keyring does,
+  /// KWallet and KeePassXC ask for theirs by dialogs of their own.
+  public func takesPassword() throws(Failure) -> Bool { try connected().takesPassword() }
+
+  /// Whether such a service could raise its dialog: a prompter is known to the bus.
+  public func hasPrompter() throws(Failure) -> Bool { try connected().hasPrompter() }
+
+  /// The name of the collection that sessions go to.
+  public func collectionName() throws(Failure) -> String {
+    let bus = try connected()
+    return keyringText(try bus.label(ofCollection: try collection(bus)))
+  }
+
+  /// Unlocks the collection that sessions go to, without a dialog. The password goes over the
+  /// encrypted session only, and nothing keeps it (rule C11).
+  ///
+  /// - Throws: `storeLocked` when it is the wrong password; `storeMissing` when the session is plain.
+  public func unlock(with password: borrowing Secret) throws(Failure) {
+    let bus = try connected()
+    guard try bus.sessionAlgorithm() != "plain" else { throw .busIsPlain(bus.serviceName) }
+    let collection = try collection(bus)
+    do throws(Failure) {
+      try bus.unlock(collection, with: password)
+    } catch {
+      guard bus.isDenied else { throw error }
+      let label = try? bus.label(ofCollection: collection)
+      throw .keyringPasswordWrong(bus.serviceName, collection: label)
+    }
+    if try bus.isLocked(collection: collection) { throw locked(bus, collection) }
+  }
+
   /// The session's payload; nil when it is certainly not there (never for "locked").
   public func read(profile: String, account: String) throws(Failure) -> Secret? {
     let bus = try connected()
@@ -114,6 +151,7 @@ public final class SecretServiceStore: SessionStore {
   /// anything stands for a locked collection that shows nothing of itself.
   public func list(profiles: [String]) throws(Failure) -> [SessionItem] {
     let bus = try connected()
+    if bus.unlocksToSearch, try hiding(bus) != nil { return [.nameless] }
     let found = try bus.search([Self.schema])
     let hashed = try bus.search([Self.hashedSchema]).locked.filter { !found.locked.contains($0) }
     var items: [SessionItem] = []
@@ -137,9 +175,7 @@ public final class SecretServiceStore: SessionStore {
         }
       }
     }
-    if items.isEmpty, try hiding(bus) != nil {
-      items.append(SessionItem(profile: nil, account: nil, origin: nil, isLocked: true))
-    }
+    if items.isEmpty, try hiding(bus) != nil { return [.nameless] }
     return items
   }
 
@@ -186,6 +222,7 @@ public final class SecretServiceStore: SessionStore {
   private func unlocked(
     _ bus: SecretServiceBus, _ attributes: [(String, String)]
   ) throws(Failure) -> [String] {
+    if bus.unlocksToSearch, let hiding = try hiding(bus) { try unlock(bus, [hiding]) }
     var found = try bus.search(attributes)
     if found.unlocked.isEmpty, found.locked.isEmpty {
       found.locked = try bus.search([Self.hashedSchema] + attributes.dropFirst()).locked
@@ -228,24 +265,32 @@ public final class SecretServiceStore: SessionStore {
     _ bus: SecretServiceBus, _ object: String, prompt: String, collection: String
   ) throws(Failure) -> String {
     if prompt == "/" { return object }
-    guard mayPrompt else { throw locked(bus, collection) }
-    let end = try bus.perform(prompt: prompt, timeout: promptTimeout)
-    bus.begin(timeout)
-    if end.dismissed { throw .keyringDismissed() }
+    let end = try perform(bus, prompt, in: collection)
     guard let made = end.object else {
       throw .keyringFailed(bus.serviceName, "its dialog ended without a result")
     }
     return made
   }
 
+  /// Waits for the end of a prompt that a change asks for. KeePassXC has one for each change, and
+  /// shows a dialog only where its settings say so: it is begun without `mayPrompt` too, with the
+  /// time of an operation, unless the collection is locked.
+  private func perform(
+    _ bus: SecretServiceBus, _ prompt: String, in collection: String
+  ) throws(Failure) -> (dismissed: Bool, object: String?) {
+    let isOpen = collection.isEmpty ? false : try !bus.isLocked(collection: collection)
+    guard mayPrompt || isOpen else { throw locked(bus, collection) }
+    let end = try bus.perform(prompt: prompt, timeout: mayPrompt ? promptTimeout : timeout)
+    bus.begin(timeout)
+    if end.dismissed { throw isOpen ? .keyringRefused(bus.serviceName) : .keyringDismissed() }
+    return end
+  }
+
   private func remove(_ bus: SecretServiceBus, _ item: String) throws(Failure) {
     do throws(Failure) {
       let prompt = try bus.deleteItem(item)
       if prompt == "/" { return }
-      guard mayPrompt else { throw locked(bus, item) }
-      let end = try bus.perform(prompt: prompt, timeout: promptTimeout)
-      bus.begin(timeout)
-      if end.dismissed { throw .keyringDismissed() }
+      _ = try perform(bus, prompt, in: Self.collection(of: item))
     } catch {
       if !bus.isObjectMissing { throw error }
     }
@@ -268,10 +313,20 @@ public final class SecretServiceStore: SessionStore {
     return try finish(bus, made.collection, prompt: made.prompt, collection: "")
   }
 
-  /// `path` is a collection or an item in one: /org/freedesktop/secrets/collection/NAME[/ITEM].
-  private func locked(_ bus: SecretServiceBus, _ path: String) -> Failure {
+  /// The collection of `path`, which is one or an item in one:
+  /// /org/freedesktop/secrets/collection/NAME[/ITEM].
+  private static func collection(of path: String) -> String {
     let parts = path.utf8.split(separator: UInt8(ascii: "/")).prefix(5).map { String($0) ?? "" }
-    let label = try? bus.label(ofCollection: "/" + parts.joined(separator: "/"))
+    return "/" + parts.joined(separator: "/")
+  }
+
+  private func locked(_ bus: SecretServiceBus, _ path: String) -> Failure {
+    let collection = Self.collection(of: path)
+    let label = try? bus.label(ofCollection: collection)
+    // An item of KeePassXC is locked for each program that its user has not said yes to.
+    if path != collection, let isLocked = try? bus.isLocked(collection: collection), !isLocked {
+      return .keyringAsks(bus.serviceName, collection: label)
+    }
     return .keyringLocked(bus.serviceName, collection: label, mayPrompt: isAttended)
   }
 

@@ -16,6 +16,33 @@ extension Failure {
     Failure(.storeLocked, "the keyring stayed locked: its dialog was dismissed")
   }
 
+  /// The user, or the service for want of a dialog, said no to a change in an open collection.
+  static func keyringRefused(_ service: String) -> Failure {
+    Failure(.storeLocked, "the keyring (\(service)) was not changed: its dialog was dismissed")
+  }
+
+  /// The collection is open, and the service asks its user before it gives the item away.
+  static func keyringAsks(_ service: String, collection: String?) -> Failure {
+    let place = collection.map { ", collection \"\(keyringText($0))\"" } ?? ""
+    return Failure(
+      .storeLocked, "the keyring asks before it gives a session away (\(service)\(place))",
+      hint: "in its settings let programs read without a question (README, Keyrings)")
+  }
+
+  /// The password that was given is not that of the collection.
+  static func keyringPasswordWrong(_ service: String, collection: String?) -> Failure {
+    let place = collection.map { ", collection \"\(keyringText($0))\"" } ?? ""
+    return Failure(
+      .storeLocked, "the keyring stayed locked: this is not its password (\(service)\(place))")
+  }
+
+  /// The service has no encryption to offer: a password is not sent so (rule C11).
+  static func busIsPlain(_ service: String) -> Failure {
+    Failure(
+      .storeMissing, "refused to send the password: \(service) knows no encryption on the bus",
+      hint: "authctl store unlock, without a password, raises its own dialog")
+  }
+
   /// Nobody answered the dialog.
   static func keyringPromptTimeout(seconds: Double) -> Failure {
     Failure(
@@ -71,7 +98,9 @@ extension Failure {
   static func keyringFailed(_ service: String, _ words: String) -> Failure {
     Failure(
       .storeMissing, "the keyring (\(service)) failed: \(keyringText(words))",
-      hint: "authctl doctor")
+      // KWallet says so itself; Debian only recommends the package.
+      hint: words.contains(bytesOf: "libqca-ossl")
+        ? "apt install libqca-qt5-2-plugins, then start KWallet anew" : "authctl doctor")
   }
 
   /// More than one item is `profile` and `account`: none of them is trusted.

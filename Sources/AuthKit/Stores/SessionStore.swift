@@ -93,4 +93,7 @@ public struct SessionItem: Sendable {
   public var origin: String?
   /// Whether reading it needs what is not at hand: the keyring's password, the key of the files.
   public var isLocked: Bool
+
+  /// What may be there, and cannot be told without a password.
+  static let nameless = SessionItem(profile: nil, account: nil, origin: nil, isLocked: true)
 }

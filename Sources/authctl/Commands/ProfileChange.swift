@@ -121,28 +121,61 @@ struct ProfileRemove: Command {
       throw Failure(.usage, "--logout and --force exclude each other")
     }
     _ = try app.profiles.text(of: name)
-    let store = try app.store(mayPrompt: force || logout)
-    let accounts: [String]
-    do throws(Failure) { accounts = try app.storedAccounts(of: name, in: store) } catch {
-      // No store, no sessions to lose sight of; a locked one may hold some.
-      if error.kind == .storeLocked { throw error }
-      accounts = []
+    let holders = try holders(app)
+    var accounts: [String] = []
+    for name in holders.flatMap(\.accounts)
+    where !accounts.contains(where: { $0.utf8.elementsEqual(name.utf8) }) {
+      accounts.append(name)
     }
     guard accounts.isEmpty || force || logout else {
       throw Failure(
         .failed, "\(name) has \(accounts.count == 1 ? "a session" : "\(accounts.count) sessions")",
         hint: "authctl profile remove \(name) --logout")
     }
-    if logout, !accounts.isEmpty {
-      let keeper = try app.keeper(for: try app.profiles.load(name))
-      for account in accounts {
-        Logout.tell(name, try keeper.end(account, requireRevocation: false), app)
-      }
-    } else {
-      for account in accounts { _ = try store.delete(profile: name, account: account) }
-    }
+    for account in accounts { try forget(account, in: holders, app) }
     try app.profiles.remove(name)
     app.console.notice("Removed the profile \(name).")
     return 0
+  }
+
+  private typealias Holder = (store: any SessionStore, accounts: [String])
+
+  /// Every store that may hold sessions of the profile, with their accounts: that in use first, and
+  /// those that can be read without a prompt (rule C1).
+  private func holders(_ app: App) throws(Failure) -> [Holder] {
+    let store = try app.store(mayPrompt: force || logout)
+    var holders: [Holder] = []
+    do throws(Failure) {
+      holders.append((store, try app.storedAccounts(of: name, in: store)))
+    } catch {
+      // No store, no sessions to lose sight of; a locked one may hold some.
+      if error.kind == .storeLocked { throw error }
+    }
+    for other in try app.otherStores(than: store) {
+      do throws(Failure) {
+        holders.append((other, try app.storedAccounts(of: name, in: other)))
+      } catch {
+        app.tellUnread(other, error)
+      }
+    }
+    return holders
+  }
+
+  private func forget(_ account: String, in holders: [Holder], _ app: App) throws(Failure) {
+    var end = SessionKeeper.Ended(account: account, deleted: false)
+    for holder in holders
+    where holder.accounts.contains(where: { $0.utf8.elementsEqual(account.utf8) }) {
+      if logout {
+        let keeper = try app.keeper(for: try app.profiles.load(name), in: holder.store)
+        end.add(try keeper.end(account, requireRevocation: false))
+      } else {
+        // Under the lock: a renewal that runs would write it back.
+        _ = try FileLock.hold(
+          folder: try app.lockFolder(), profile: name, account: account,
+          timeout: try app.lockTimeout()
+        ) { () throws(Failure) in try holder.store.delete(profile: name, account: account) }
+      }
+    }
+    if logout { Logout.tell(name, end, app) }
   }
 }

@@ -1,0 +1,122 @@
+/// Brings sessions from one store to another, one at a time and each under its lock: a renewal is
+/// before the move or after it, never lost in between.
+///
+/// The old item goes last, when the new one has been read back. A move that was ended at any point
+/// is done again: what is in both stores by then is compared.
+public struct SessionMove {
+  /// What became of one session.
+  public enum Outcome: String, Sendable {
+    /// It was written, read back, and deleted where it was.
+    case moved
+    /// The same was there already, of a move that was ended before: it was deleted where it was.
+    case completed
+    /// Where it went to there was an older one, which it has replaced.
+    case replaced
+    /// Where it went to there is a newer one, which stays: the older was deleted where it was.
+    case outdated
+    /// Somebody else has taken it away meanwhile.
+    case gone
+
+    /// Whether the session of the old store is in the new one now.
+    public var isMoved: Bool { self != .outdated && self != .gone }
+  }
+
+  private let source: any SessionStore
+  private let target: any SessionStore
+  private let lockFolder: String
+  private let lockTimeout: Double
+  private let redactor: Redactor
+
+  /// - Parameters:
+  ///   - lockFolder: that of every `SessionKeeper`.
+  ///   - lockTimeout: seconds.
+  ///   - redactor: learns the secrets.
+  public init(
+    from source: any SessionStore, to target: any SessionStore, lockFolder: String,
+    lockTimeout: Double, redactor: Redactor
+  ) {
+    self.source = source
+    self.target = target
+    self.lockFolder = lockFolder
+    self.lockTimeout = lockTimeout
+    self.redactor = redactor
+  }
+
+  /// Moves the session of `profile` and `account`, whose origin is told as `origin`.
+  ///
+  /// - Throws: `timeout` when its lock is not free in time; `failed` when the two stores hold
+  ///   different sessions of the same time; what the stores throw. In all these cases what was in
+  ///   the old store is there still.
+  public func move(
+    profile: String, account: String, origin: String?
+  ) throws(Failure) -> Outcome {
+    try FileLock.hold(
+      folder: lockFolder, profile: profile, account: account, timeout: lockTimeout
+    ) { () throws(Failure) in
+      guard let payload = try source.read(profile: profile, account: account) else { return .gone }
+      // A damaged one stays where it is.
+      let session = try self.session(payload, profile, account)
+      let outcome = try outcome(for: session, payload)
+      if outcome.isMoved, outcome != .completed {
+        let origin = origin ?? session.requestOrigins.first?.description ?? ""
+        try target.write(
+          payload,
+          key: SessionKey(
+            profile: profile, account: account, origin: origin, generation: session.generation))
+        try check(payload, profile, account)
+      }
+      _ = try source.delete(profile: profile, account: account)
+      return outcome
+    }
+  }
+
+  /// Compares with what the new store has.
+  private func outcome(
+    for session: Session, _ payload: borrowing Secret
+  ) throws(Failure) -> Outcome {
+    guard let other = try target.read(profile: session.profile, account: session.account) else {
+      return .moved
+    }
+    if payload.hasSameBytes(as: other) { return .completed }
+    let there = try self.session(other, session.profile, session.account)
+    if session.obtainedAt > there.obtainedAt { return .replaced }
+    if session.obtainedAt < there.obtainedAt { return .outdated }
+    var failure = Failure(
+      .failed,
+      "\(session.profile): the stores \(source.name.rawValue) and \(target.name.rawValue) hold "
+        + "different sessions of \(DisplayText.oneLine(session.account, limit: 80)), and neither "
+        + "is newer: both stay",
+      hint: DisplayText.shellCommand([
+        "authctl", "login", "-p", session.profile, "-u", session.account,
+      ])
+      .map { "\($0) replaces both" })
+    failure.profile = session.profile
+    failure.account = session.account
+    throw failure
+  }
+
+  private func check(
+    _ payload: borrowing Secret, _ profile: String, _ account: String
+  ) throws(Failure) {
+    if let copy = try target.read(profile: profile, account: account),
+      payload.hasSameBytes(as: copy)
+    {
+      return
+    }
+    var failure = Failure(
+      .storeMissing,
+      "\(profile): \(target.title) gave back something else than the session of "
+        + "\(DisplayText.oneLine(account, limit: 80)): it stays in \(source.title)")
+    failure.profile = profile
+    failure.account = account
+    throw failure
+  }
+
+  private func session(
+    _ payload: borrowing Secret, _ profile: String, _ account: String
+  ) throws(Failure) -> Session {
+    let session = try Session(payload: payload, profile: profile, account: account)
+    redactor.learn(session)
+    return session
+  }
+}

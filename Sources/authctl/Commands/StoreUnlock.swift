@@ -1,0 +1,91 @@
+internal import ArgumentParser
+internal import AuthKit
+
+/// `authctl store unlock`
+struct StoreUnlock: Command {
+  static let configuration = CommandConfiguration(
+    commandName: "unlock", abstract: "Unlock the keyring, by its own dialog or by a password.",
+    usage: "authctl store unlock [<options>]",
+    discussion: """
+      gnome-keyring takes its password from the options, or from the terminal where no
+      dialog can be shown; KWallet and KeePassXC only by dialogs of their own. The
+      password of an API in AUTHCTL_PASSWORD is not given to a keyring. For the store
+      file the key is tried on every session; plaintext has no lock.
+
+      Examples:
+        authctl store unlock
+        authctl store unlock --password-stdin </run/secrets/keyring
+        authctl store unlock && authctl get /me
+      """)
+
+  @OptionGroup(title: "The keyring's password") var password: SecretOptions<PasswordNames>
+  @OptionGroup var output: JSONOutput
+  @OptionGroup(title: "Global options") var globals: Globals
+
+  var wantsJSON: Bool { output.json }
+
+  func run(in app: App) throws(Failure) -> Int32 {
+    let reader = try app.secrets([password.source])
+    let store = try app.store()
+    if let keyring = store as? SecretServiceStore {
+      try unlock(keyring, reader, app)
+    } else {
+      guard !reader.hasOption(for: .password) else {
+        throw Failure(
+          .usage, "the store \(store.name.rawValue) takes no password",
+          hint: "AUTHCTL_STORE_KEY_FILE or AUTHCTL_STORE_PASSPHRASE gives the key of the store file"
+        )
+      }
+      try tryKey(of: store)
+    }
+    app.console.notice(
+      store.name == .plaintext
+        ? "Nothing to unlock: \(store.title) has no lock."
+        : "T\(store.title.dropFirst()) is unlocked.")
+    if output.json {
+      try app.console.out(
+        JSONValue.object([("store", .string(store.name.rawValue)), ("unlocked", .bool(true))])
+          .serialized())
+    }
+    return 0
+  }
+
+  private func unlock(
+    _ keyring: SecretServiceStore, _ reader: SecretReader, _ app: App
+  ) throws(Failure) {
+    let isGiven = reader.hasOption(for: .password)
+    if !isGiven, try !mustAsk(keyring, app) { return try keyring.open() }
+    guard try keyring.takesPassword() else {
+      throw Failure(
+        .storeLocked, "\(keyring.serviceName) takes no password from other programs",
+        hint: "authctl store unlock, on its desktop, raises its own dialog")
+    }
+    guard try keyring.isLocked() else { return }
+    let place = "the keyring \"\(try keyring.collectionName())\""
+    let password = try reader.read(.password) { () throws(Failure) in
+      let hint = "--password-stdin, --password-file F or --password-command C"
+      return try app.terminal(for: "a password", hint: hint)
+        .prompt("Password of \(place) (\(keyring.serviceName))", for: "password")
+    }
+    if let password { try keyring.unlock(with: password) }
+  }
+
+  /// Whether to ask on the terminal: the keyring takes a password, and has nowhere to ask itself.
+  private func mustAsk(_ keyring: SecretServiceStore, _ app: App) throws(Failure) -> Bool {
+    guard app.mayAsk, try keyring.isLocked(), try keyring.takesPassword() else { return false }
+    let hasDisplay = ["DISPLAY", "WAYLAND_DISPLAY"].contains {
+      !(app.environment[$0] ?? "").isEmpty
+    }
+    if !hasDisplay { return true }
+    return try !keyring.hasPrompter()
+  }
+
+  /// Whatever it is that opens the files, it must open those that are there.
+  private func tryKey(of store: any SessionStore) throws(Failure) {
+    try store.open()
+    for item in try store.list() {
+      guard let profile = item.profile, let account = item.account else { continue }
+      _ = try store.read(profile: profile, account: account)
+    }
+  }
+}
