@@ -3,10 +3,11 @@
 # make test       all tests
 # make test-kill  1000 times SIGKILL in the middle of a renewal: what is lost, and when (ROUNDS=N)
 # make bench      what authctl costs beside curl and others: Tests/Benchmarks/RESULTS.md
+# make test-keyrings  KWallet and KeePassXC, the real programs on a screen of their own
 # make lint       swift-format, and the rules of CONTRIBUTING.md
 # make install    into PREFIX (/usr/local), below DESTDIR
 #
-# demo and test install the Debian packages that are missing; the others install nothing.
+# demo and the tests install the Debian packages that are missing; the others install nothing.
 
 PREFIX ?= /usr/local
 DESTDIR ?=
@@ -17,6 +18,10 @@ BUILD_PACKAGES := libcurl4-openssl-dev git ca-certificates
 DEMO_PACKAGES := $(BUILD_PACKAGES) libsecret-1-0 gnome-keyring dbus-daemon libglib2.0-bin
 # secret-tool and curl, the second opinion of the tests.
 TEST_PACKAGES := $(DEMO_PACKAGES) libsecret-tools curl
+
+# Other Secret Services, a screen for them, and a hand at its keyboard. KWallet cannot encrypt what
+# it sends without the plugins.
+KEYRING_PACKAGES := $(TEST_PACKAGES) keepassxc libkf5wallet-bin libqca-qt5-2-plugins xvfb xdotool
 
 # The Swift runtime inside, symbols out, and nothing offered to libraries opened later: 1 ms less at
 # each start. libc, and libcurl and libsecret, which are opened when they are needed, stay outside
@@ -36,7 +41,7 @@ ifneq ($(shell test -n "$$HOME" -a -w "$$HOME" && echo yes),yes)
 endif
 
 .DEFAULT_GOAL := build
-.PHONY: build demo test test-kill bench lint install uninstall clean swift
+.PHONY: build demo test test-kill test-keyrings bench lint install uninstall clean swift
 
 # SwiftPM has no option for a static libstdc++, but its linker looks into the build's own folder
 # first: with the archive there libstdc++.so is not needed at run time.
@@ -83,6 +88,11 @@ BENCH_PACKAGES := $(TEST_PACKAGES) hyperfine time httpie gh valgrind nginx-light
 bench: build
 	@Tests/packages.sh $(BENCH_PACKAGES)
 	python3 Tests/Benchmarks/bench.py .build/authctl --write Tests/Benchmarks/RESULTS.md
+
+test-keyrings: swift
+	@Tests/packages.sh $(KEYRING_PACKAGES)
+	swift build --build-tests </dev/null
+	@AUTHCTL_KEYRINGS=1 swift test --skip-build --filter KeyringProgramsTests </dev/null
 
 lint: swift
 	swift format lint --strict --recursive --parallel Package.swift Plugins Sources Tests

@@ -18,7 +18,9 @@ enum Overview {
     }
     var table = Table()
     for row in rows { table.add(cells(row), marked: row.isDefault) }
-    for name in names where !rows.contains(where: { $0.profile == name }) {
+    // What a locked keyring does not show may be of any profile: nobody is called signed out then.
+    for name in names
+    where !rows.contains(where: { $0.profile == name || $0.isHidden }) {
       table.add([name, "-", "signed out", "authctl login -p \(name)"])
     }
     try app.console.out(table)

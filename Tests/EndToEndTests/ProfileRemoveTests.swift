@@ -114,6 +114,50 @@ import Testing
     }
   }
 
+  /// Sessions that other stores hold count and go as well (rule C1).
+  @Test(arguments: ["--logout", "--force"])
+  func everyStoreIsLookedInto(_ option: String) async throws {
+    try await FileShop.with("file", .keyring) { files in
+      try await files.signIn(env: ["AUTHCTL_STORE": nil])
+      // The bus is not there: login leaves what the keyring has.
+      try await files.signIn(env: ["DBUS_SESSION_BUS_ADDRESS": nil])
+      try await files.signIn(Shop.grace, password: Shop.gracePassword)
+      #expect(files.files.count == 2)
+      try await files.api.reset()
+      let plain = files.env.merging(["AUTHCTL_STORE": "plaintext"]) { $1 }
+      let refused = try await files.box.run(["profile", "remove", "shop"], env: plain)
+      #expect(refused.stderr.hasPrefix("authctl: shop has 2 sessions\n"), "\(refused.stderr)")
+      #expect(refused.status == 1)
+      let run = try await files.box.run(["profile", "remove", "shop", option], env: plain)
+      let ended = [Shop.ada, Shop.grace].map {
+        "Signed out of shop as \($0), at the server and here.\n"
+      }
+      #expect(
+        run.stderr == (option == "--logout" ? ended.joined() : "") + "Removed the profile shop.\n")
+      #expect(run.stdout == "" && run.status == 0)
+      #expect(try await files.box.items().isEmpty)
+      #expect(files.files == [])
+      #expect(try await files.api.count("POST /logout") == (option == "--logout" ? 3 : 0))
+    }
+  }
+
+  @Test func storesThatCannotBeReadAreNamed() async throws {
+    try await FileShop.with("file", .keyring) { files in
+      try await files.signIn(env: ["AUTHCTL_STORE": nil])
+      try await files.box.lockKeyring()
+      let run = try await files.run("profile", "remove", "shop")
+      #expect(
+        run.stderr == """
+          Not looked into: the store secret-service (the keyring is locked
+          (gnome-keyring, collection "Login")).
+          Removed the profile shop.
+
+          """)
+      #expect(run.status == 0)
+      #expect(try await files.box.items().count == 1)
+    }
+  }
+
   @Test func withoutAStoreThereIsNoSession() async throws {
     try await ProfileDesk.with { desk in
       try desk.write("shop", "url = \"https://h.example\"\n")

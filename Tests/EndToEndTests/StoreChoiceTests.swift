@@ -54,7 +54,9 @@ import Testing
       let run = try await files.run("store", "unlock")
       #expect(
         run.stderr.replacing("\n", with: " ")
-          == "T\(files.title.dropFirst()) is unlocked. ")
+          == (store == "file"
+            ? "T\(files.title.dropFirst()) is unlocked. "
+            : "Nothing to unlock: \(files.title) has no lock. "))
       #expect(run.stdout == "" && run.status == 0)
     }
   }

@@ -1,14 +1,19 @@
-/// The methods and properties of the Secret Service that carry no secret, and two of its surroundings.
+/// Methods and properties of the Secret Service and its surroundings, one a function.
 /// https://specifications.freedesktop.org/secret-service-spec/latest/
 extension SecretServiceBus {
   /// Service.SearchItems: object paths of what has these attributes. Unlocks nothing, but see
-  /// `unlocksToSearch`.
+  /// `asksOften`.
   func search(
     _ attributes: [(String, String)]
   ) throws(Failure) -> (unlocked: [String], locked: [String]) {
     try call(Self.root, "Service", "SearchItems", [dictionary(attributes)], reply: "(aoao)") {
       (strings($0, 0), strings($0, 1))
     }
+  }
+
+  /// Item.SetSecret: another value in an item that stays.
+  func setSecret(of item: String, _ payload: borrowing Secret) throws(Failure) {
+    try call(item, "Item", "SetSecret", [try encoded(payload)]) { _ in }
   }
 
   /// Item.Delete: the path of a prompt, "/" when done.
@@ -66,9 +71,10 @@ extension SecretServiceBus {
     try property(path, "Item", "Attributes", type: "a{ss}") { pairs($0) }
   }
 
-  /// Whether a search in a locked collection raises the dialog that unlocks it, and is answered
-  /// when that is closed. KeePassXC does so, unless its setting `UnlockBeforeSearch` is off.
-  var unlocksToSearch: Bool { serviceName == "KeePassXC" }
+  /// Whether the service raises dialogs where the specification has none. KeePassXC answers a search
+  /// in a locked collection when the dialog that unlocks it is closed (its setting
+  /// `UnlockBeforeSearch`), and asks before CreateItem replaces an item, whatever its settings.
+  var asksOften: Bool { serviceName == "KeePassXC" }
 
   // MARK: gnome-keyring's own
 
@@ -85,10 +91,13 @@ extension SecretServiceBus {
     return words.contains(bytesOf: Self.passwordInterface)
   }
 
-  /// Whether the bus knows a program that shows the dialogs of gnome-keyring.
+  /// Whether there is, or the bus can start, a program that shows the dialogs of gnome-keyring.
   func hasPrompter() throws(Failure) -> Bool {
-    try callBus("ListActivatableNames", reply: "(as)") { strings($0, 0) }
-      .contains("org.gnome.keyring.SystemPrompter")
+    for list in ["ListNames", "ListActivatableNames"] {
+      let names = try callBus(list, reply: "(as)") { strings($0, 0) }
+      if names.contains("org.gnome.keyring.SystemPrompter") { return true }
+    }
+    return false
   }
 
   /// UnlockWithMasterPassword: unlocks a collection without a dialog, or fails.

@@ -123,6 +123,11 @@ public final class SecretServiceStore: SessionStore {
     let attributes = try attributes(key.profile, key.account)
     let origin = try checked(key.origin)
     let old = try unlocked(bus, attributes)
+    if let same = old.first, old.count == 1, bus.asksOften,
+      try bus.attributes(ofItem: same)["origin"] == origin
+    {
+      return try bus.setSecret(of: same, payload)
+    }
     let label = "authctl: \(key.profile) (\(key.account))"
     let collection = try collection(bus)
     let all = attributes + [("origin", origin)]
@@ -151,7 +156,7 @@ public final class SecretServiceStore: SessionStore {
   /// anything stands for a locked collection that shows nothing of itself.
   public func list(profiles: [String]) throws(Failure) -> [SessionItem] {
     let bus = try connected()
-    if bus.unlocksToSearch, try hiding(bus) != nil { return [.nameless] }
+    if bus.asksOften, try hiding(bus) != nil { return [.nameless] }
     let found = try bus.search([Self.schema])
     let hashed = try bus.search([Self.hashedSchema]).locked.filter { !found.locked.contains($0) }
     var items: [SessionItem] = []
@@ -222,7 +227,7 @@ public final class SecretServiceStore: SessionStore {
   private func unlocked(
     _ bus: SecretServiceBus, _ attributes: [(String, String)]
   ) throws(Failure) -> [String] {
-    if bus.unlocksToSearch, let hiding = try hiding(bus) { try unlock(bus, [hiding]) }
+    if bus.asksOften, let hiding = try hiding(bus) { try unlock(bus, [hiding]) }
     var found = try bus.search(attributes)
     if found.unlocked.isEmpty, found.locked.isEmpty {
       found.locked = try bus.search([Self.hashedSchema] + attributes.dropFirst()).locked
@@ -272,9 +277,9 @@ public final class SecretServiceStore: SessionStore {
     return made
   }
 
-  /// Waits for the end of a prompt that a change asks for. KeePassXC has one for each change, and
-  /// shows a dialog only where its settings say so: it is begun without `mayPrompt` too, with the
-  /// time of an operation, unless the collection is locked.
+  /// Waits for the end of a prompt that a change asks for. KeePassXC has one for each new and each
+  /// deleted item, and shows a dialog only where its settings say so: it is begun without `mayPrompt`
+  /// too, with the time of an operation, unless the collection is locked.
   private func perform(
     _ bus: SecretServiceBus, _ prompt: String, in collection: String
   ) throws(Failure) -> (dismissed: Bool, object: String?) {

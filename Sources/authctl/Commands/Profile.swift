@@ -36,6 +36,8 @@ struct ProfileList: Command {
       sessions = nil
       app.console.warn("the sessions are not known: \(error.message)")
     }
+    // Behind a lock that shows nothing any profile may have sessions.
+    let isHidden = sessions?.contains { $0.isHidden } ?? false
     var table = Table(header: ["NAME", "PRESET", "ACCOUNTS", "STATE", "URL"])
     var values: [JSONValue] = []
     var worst: Failure?
@@ -47,8 +49,12 @@ struct ProfileList: Command {
         worst = error
         continue
       }
-      let own = sessions?.filter { $0.profile.map { $0.utf8.elementsEqual(name.utf8) } ?? false }
-      let state = own.map(Self.state)
+      var own = sessions?.filter { $0.profile.map { $0.utf8.elementsEqual(name.utf8) } ?? false }
+      var state = own.map(Self.state)
+      if isHidden, own?.isEmpty ?? false {
+        own = nil
+        state = StoredSession.State.locked.rawValue
+      }
       let isDefault = name == standard
       table.add(
         [

@@ -166,6 +166,9 @@ struct StoredSession {
     state = (secondsLeft ?? 1) > 0 ? .valid : isRefreshable ? .refreshable : .expired
   }
 
+  /// Stands for whatever a locked keyring does not show.
+  var isHidden: Bool { profile == nil && state == .locked }
+
   /// The column LEFT.
   var left: String {
     switch state {

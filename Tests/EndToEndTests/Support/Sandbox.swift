@@ -22,6 +22,7 @@ final class Sandbox: Sendable {
   private struct State {
     var children: [Child] = []
     var daemons: [Child] = []
+    var bus: Child?
     var keyring: Child?
     var recorders: [Recorder] = []
     var runs: [SeenRun] = []
@@ -144,6 +145,7 @@ final class Sandbox: Sendable {
           "--config-file=\(root)/keyring/bus.conf",
         ], environment: environment(), directory: root, limit: nil, isSampled: false),
       isDaemon: true)
+    state.withLock { $0.bus = daemon }
     try await daemon.waitFor("unix:")
     if kind == .keyring { try await startKeyring() }
   }
@@ -342,6 +344,13 @@ final class Sandbox: Sendable {
       let bus = try DBusConnection(path: socket)
       while try SecretService.isOwned(on: bus) { usleep(1000) }
     }
+  }
+
+  /// The bus dies, and with it every connection on it.
+  func killBus() async throws {
+    guard let daemon = state.withLock({ $0.bus }) else { return }
+    daemon.signal(SIGKILL)
+    await daemon.until { $0.finished }
   }
 
   // MARK: Files

@@ -1,0 +1,160 @@
+import Glibc
+import Testing
+
+/// `authctl store unlock` with a password: contract section 4, rule C11.
+@Suite struct StoreUnlockTests {
+  private static let unlocked = "The Secret Service (gnome-keyring) is unlocked.\n"
+  private static let wrong =
+    "authctl: the keyring stayed locked: this is not its password (gnome-keyring, collection"
+    + " \"Login\")\n"
+  private static let locked = """
+    authctl: the keyring is locked (gnome-keyring, collection "Login")
+    hint: unlock it in the desktop session, or use AUTHCTL_STORE=file
+
+    """
+  private static let question = "Password of the keyring \"Login\" (gnome-keyring): "
+
+  private func withLocked(
+    _ body: @Sendable (Shop, APIServer) async throws -> Void
+  ) async throws {
+    try await Sandbox.with { box in
+      let api = try await box.api()
+      let shop = try Shop(box, api.url)
+      try await shop.signIn()
+      try await box.lockKeyring()
+      try await api.reset()
+      box.canary.watch(box.keyringPassword)
+      try await body(shop, api)
+    }
+  }
+
+  @Test(arguments: ["stdin", "file", "fd", "command"])
+  func passwordFromEverySource(_ source: String) async throws {
+    try await withLocked { shop, _ in
+      let (box, password) = (shop.box, shop.box.keyringPassword)
+      let file = try box.write("password", password + "\nmore\n")
+      let words: [String] =
+        switch source {
+        case "stdin": ["--password-stdin"]
+        case "file": ["--password-file", file]
+        case "fd": ["--password-fd", "0"]
+        default: ["--password-command", "cat \(file)"]
+        }
+      let stdin = ["stdin", "fd"].contains(source) ? password + "\n" : nil
+      let run = try await box.run(["store", "unlock"] + words, stdin: stdin)
+      #expect(run.stderr == Self.unlocked)
+      #expect(run.stdout == "" && run.status == 0)
+      #expect(try await box.run("get", "/me").stdout == Shop.me)
+      // Nothing is asked of anybody when it is open.
+      let again = try await box.run("store", "unlock", "--password-stdin", "--json", stdin: "")
+      #expect(again.stdout == "{\"store\":\"secret-service\",\"unlocked\":true}\n")
+      #expect(again.stderr == Self.unlocked && again.status == 0)
+    }
+  }
+
+  @Test func wrongPassword() async throws {
+    try await withLocked { shop, api in
+      let run = try await shop.box.run("store", "unlock", "--password-stdin", stdin: "wrong\n")
+      #expect(run.stderr == Self.wrong)
+      #expect(run.stdout == "" && run.status == 12)
+      let json = try await shop.box.run(
+        "store", "unlock", "--password-stdin", "--json", stdin: "wrong\n")
+      #expect(try JSON(parsing: json.stderr)["error"]?["code"] == "store_locked")
+      #expect(json.stdout == "" && json.status == 12)
+      try await shop.box.expect(12, Self.locked, "get", "/me")
+      #expect(try await api.counts() == [:])
+    }
+  }
+
+  /// AUTHCTL_PASSWORD is that of an API.
+  @Test func passwordOfAnAPIIsNotSent() async throws {
+    try await withLocked { shop, _ in
+      let env: [String: String?] = ["AUTHCTL_PASSWORD": shop.box.keyringPassword]
+      try await shop.box.expect(12, Self.locked, ["store", "unlock"], env: env)
+    }
+  }
+
+  @Test func twoSourcesAndOtherStores() async throws {
+    try await withLocked { shop, _ in
+      let box = shop.box
+      let both = try await box.run(
+        "store", "unlock", "--password-stdin", "--password-file", "/dev/null", stdin: "x\n")
+      #expect(
+        both.stderr == "authctl: --password-stdin and --password-file both give the password; "
+          + "use one of them\n")
+      #expect(both.status == 2)
+      for store in ["file", "plaintext"] {
+        let run = try await box.run(
+          "store", "unlock", "--store", store, "--password-stdin", stdin: "x\n")
+        #expect(
+          run.stderr.hasPrefix("authctl: the store \(store) takes no password\nhint: AUTHCTL_"))
+        #expect(run.stdout == "" && run.status == 2)
+      }
+    }
+  }
+
+  /// No display, no prompter: the terminal is where the person is.
+  @Test(arguments: [nil, ":7"])
+  func terminalIsAskedWhereNoDialogCanBe(_ display: String?) async throws {
+    try await withLocked { shop, _ in
+      let env = ["DISPLAY": display]
+      let wrong = try await shop.box.terminal(
+        ["store", "unlock"], answers: [(Self.question, "wrong\n")], env: env)
+      #expect(wrong.screen == Self.question + "\n" + Self.wrong)
+      #expect(wrong.status == 12)
+      let right = try await shop.box.terminal(
+        ["store", "unlock"], answers: [(Self.question, shop.box.keyringPassword + "\n")], env: env)
+      #expect(right.screen == Self.question + "\n" + Self.unlocked)
+      #expect(right.status == 0)
+      // With --no-input nobody is asked.
+      try await shop.box.lockKeyring()
+      let silent = try await shop.box.terminal(["store", "unlock", "--no-input"], env: env)
+      #expect(silent.screen == Self.locked)
+      #expect(silent.status == 12)
+    }
+  }
+
+  /// A listener on the bus sees the call and not the password.
+  @Test func passwordCrossesTheBusEncrypted() async throws {
+    try await withLocked { shop, _ in
+      let box = shop.box
+      let monitor = try box.spawn(
+        Launch(
+          command: ["/usr/bin/dbus-monitor", "--address", "unix:path=\(box.busSocket)"],
+          environment: box.environment(), directory: box.root, limit: nil, isSampled: false),
+        isDaemon: true)
+      try await monitor.waitFor("NameLost")
+      let password = Array(box.keyringPassword.utf8)
+      let run = try await box.run(
+        "store", "unlock", "--password-stdin", stdin: box.keyringPassword + "\n")
+      #expect(run.status == 0, "\(run.stderr)")
+      try await box.lockKeyring()
+      try await monitor.waitFor("member=Lock")
+      #expect(find(Array("member=UnlockWithMasterPassword".utf8), in: monitor.view.out) != nil)
+      #expect(find(password, in: monitor.view.out) == nil)
+      // From a program that does not encrypt it would have been seen.
+      try await box.unlockKeyring()
+      try await monitor.waitFor(box.keyringPassword)
+    }
+  }
+
+  /// For files the key must open what is there.
+  @Test func keyMustOpenEverySession() async throws {
+    try await FileShop.with { files in
+      try await files.signIn()
+      let title = "The store of sealed files"
+      let run = try await files.run("store", "unlock")
+      #expect(run.stderr.hasPrefix(title) && run.status == 0, "\(run.stderr)")
+      let other = try files.box.write("other", String(repeating: "5c", count: 32))
+      let wrong = try await files.run(
+        "store", "unlock", env: ["AUTHCTL_STORE_KEY_FILE": other])
+      #expect(
+        wrong.stderr == """
+          authctl: shop: the stored session of ada@example.com was sealed with another key
+          hint: authctl login -p shop -u ada@example.com replaces it
+
+          """)
+      #expect(wrong.stdout == "" && wrong.status == 12)
+    }
+  }
+}
