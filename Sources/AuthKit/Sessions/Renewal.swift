@@ -39,6 +39,8 @@ extension SessionKeeper {
         return stored
       }
       guard canRenew(stored) else { throw expired(stored, reason, "no renewal") }
+      // What cannot be kept must not be asked for: the pair that is stored would be dead.
+      try store.open()
       var release: (() -> Void)?
       defer { release?() }
       // The old pair is dead at the server once it has answered: nothing may come in between then.
