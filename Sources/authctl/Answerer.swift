@@ -38,6 +38,9 @@ struct Answerer {
     let keeper = try app.keeper(for: choice.profile, mayPrompt: false)
     let home = origin ?? keeper.api.base.origin
     guard let credential = try credential(of: choice, for: home, username: nil) else {
+      guard try session(choice, keeper, nil) != nil else {
+        throw keeper.notSignedIn(app.namedAccount(choice.profile)?.name)
+      }
       throw Failure(
         .originRefused, "\(choice.profile.name): nothing is handed out for \(home)",
         hint: "authctl status tells what is signed in")
@@ -76,9 +79,13 @@ struct Answerer {
   private func session(
     _ choice: Choice, _ keeper: SessionKeeper, _ username: String?
   ) throws(Failure) -> Session? {
-    if let session = try app.environmentSession(for: choice) { return session }
-    let names = try app.storedAccounts(of: choice.profile.name, in: keeper.store)
     let wanted = username ?? app.namedAccount(choice.profile)?.name
+    if var session = try app.environmentSession(for: choice) {
+      // A variable tells no account: the name is what was said of it.
+      session.account = wanted ?? ""
+      return session
+    }
+    let names = try app.storedAccounts(of: choice.profile.name, in: keeper.store)
     guard let name = wanted ?? (names.count == 1 ? names[0] : nil),
       names.contains(where: { $0.utf8.elementsEqual(name.utf8) })
     else { return nil }

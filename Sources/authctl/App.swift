@@ -29,7 +29,7 @@ final class App {
   init(
     globals: Globals, json: Bool = false, environment: [String: String],
     before: Hardening.Before? = nil
-  ) throws(Failure) {
+  ) {
     self.environment = environment
     self.before = before
     self.globals = globals
@@ -43,9 +43,9 @@ final class App {
       if name == "AUTHCTL_APP_KEY" { redactor.learn(appKey: value) }
     }
     profiles = ProfileStore(
-      configDirectory: try Self.folder(
+      configDirectory: Self.folder(
         environment, own: "AUTHCTL_CONFIG_DIR", xdg: "XDG_CONFIG_HOME", inHome: ".config"),
-      home: environment["HOME"])
+      home: environment["HOME"], homelessHint: Self.homelessHint(environment))
   }
 
   static func wantsJSONErrors(
@@ -66,17 +66,33 @@ final class App {
   /// `$OWN`, else `$XDG/authctl`, else `~/…/authctl`.
   private static func folder(
     _ environment: [String: String], own: String, xdg: String, inHome: String
-  ) throws(Failure) -> String {
+  ) -> String {
     if let folder = environment[own], !folder.isEmpty { return absolute(folder) }
     // The XDG specification: a relative path is to be ignored.
     if let folder = environment[xdg], folder.utf8.first == UInt8(ascii: "/") {
       return folder + "/authctl"
     }
-    if let home = environment["HOME"], !home.isEmpty { return "\(home)/\(inHome)/authctl" }
-    if let entry = getpwuid(geteuid()) {
-      return "\(String(cString: entry.pointee.pw_dir))/\(inHome)/authctl"
-    }
-    throw Failure(.usage, "there is no home folder here", hint: "set HOME or \(own)")
+    return "\(home(environment))/\(inHome)/authctl"
+  }
+
+  /// `$HOME`, else what the system knows of the user; of one that it does not know the root folder,
+  /// as containers and services have it: a token of the environment needs no folder at all. Without
+  /// a slash at the end.
+  private static func home(_ environment: [String: String]) -> String {
+    var home = knownHome(environment) ?? ""
+    while home.utf8.last == UInt8(ascii: "/") { home.removeLast() }
+    return home
+  }
+
+  private static func knownHome(_ environment: [String: String]) -> String? {
+    if let home = environment["HOME"], !home.isEmpty { return home }
+    return getpwuid(geteuid()).map { String(cString: $0.pointee.pw_dir) }
+  }
+
+  private static func homelessHint(_ environment: [String: String]) -> String? {
+    let others = ["AUTHCTL_CONFIG_DIR", "XDG_CONFIG_HOME"].compactMap { environment[$0] }
+    guard others.allSatisfy(\.isEmpty), knownHome(environment) == nil else { return nil }
+    return "no home folder here: set HOME or AUTHCTL_CONFIG_DIR, or give -p FILE"
   }
 
   private static func absolute(_ path: String) -> String {
@@ -96,13 +112,13 @@ final class App {
   }
 
   /// The folder of locks and session files, whole.
-  func stateFolder() throws(Failure) -> String {
-    try Self.folder(
+  func stateFolder() -> String {
+    Self.folder(
       environment, own: "AUTHCTL_STATE_DIR", xdg: "XDG_STATE_HOME", inHome: ".local/state")
   }
 
   /// The folder of the locks of sessions.
-  func lockFolder() throws(Failure) -> String { try stateFolder() + "/locks" }
+  func lockFolder() -> String { stateFolder() + "/locks" }
 
   /// Seconds that a session's lock is waited for.
   func lockTimeout() throws(Failure) -> Double {
@@ -139,7 +155,7 @@ final class App {
     let keeper = SessionKeeper(
       api: API(profile: profile, base: base, http: http, redactor: redactor, clock: Self.now),
       store: store,
-      lockFolder: try lockFolder(), lockTimeout: try lockTimeout(),
+      lockFolder: lockFolder(), lockTimeout: try lockTimeout(),
       redactor: redactor, clock: Self.now, warn: { [console] in console.warn($0) })
     keeper.runCommand = { [environment] (command, seconds) throws(Failure) in
       try SecretCommand.first(

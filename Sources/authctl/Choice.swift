@@ -40,7 +40,7 @@ extension App {
       let place = target.flatMap { isURL($0) ? try? WebURL($0, from: .person).origin : nil }
       throw Failure(
         .notSignedIn, place.map { "not signed in to \($0)" } ?? "not signed in to any API",
-        hint: "authctl login \(place.map(\.description) ?? "URL")")
+        hint: profiles.homelessHint ?? "authctl login \(place.map(\.description) ?? "URL")")
     }
     throw Failure(
       .usage, "which profile? There are \(names.joined(separator: ", "))",

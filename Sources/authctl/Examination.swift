@@ -53,7 +53,7 @@ struct Examination {
   /// The folder of locks: it must be there, ours, and on a file system whose locks exclude.
   private mutating func state() {
     do throws(Failure) {
-      let folder = try app.stateFolder()
+      let folder = app.stateFolder()
       let shown = app.profiles.shown(folder)
       guard try Self.excludes(folder + "/locks") else {
         checks.add(

@@ -57,7 +57,7 @@ enum Main {
     guard let command = parsed as? any Command else {
       return write(Authctl.helpMessage(for: type) + "\n")
     }
-    let app = try App(
+    let app = App(
       globals: command.globals, json: command.wantsJSON, environment: environment, before: before)
     do throws(Failure) { return try command.run(in: app) } catch {
       var failure = error

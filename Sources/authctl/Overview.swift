@@ -4,7 +4,7 @@ internal import AuthKit
 enum Overview {
   static func show(_ environment: [String: String]) throws(Failure) -> Int32 {
     let globals = try Globals.standard()
-    let app = try App(globals: globals, environment: environment)
+    let app = App(globals: globals, environment: environment)
     // Nothing configured: no keyring is touched to say so.
     let names = try app.profiles.names()
     guard !names.isEmpty else {

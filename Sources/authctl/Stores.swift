@@ -28,15 +28,15 @@ extension App {
         busAddress: environment["DBUS_SESSION_BUS_ADDRESS"])
     case .file:
       let key = StoreKey(
-        environment: environment, stateFolder: try stateFolder(), redactor: redactor)
-      return try fileStore(timeout, key)
+        environment: environment, stateFolder: stateFolder(), redactor: redactor)
+      return fileStore(timeout, key)
     case .plaintext:
-      return try fileStore(timeout, nil)
+      return fileStore(timeout, nil)
     }
   }
 
-  private func fileStore(_ timeout: Double, _ key: StoreKey?) throws(Failure) -> FileStore {
-    let folder = try stateFolder() + "/sessions"
+  private func fileStore(_ timeout: Double, _ key: StoreKey?) -> FileStore {
+    let folder = stateFolder() + "/sessions"
     return FileStore(
       folder: folder, shownAs: profiles.shown(folder), timeout: timeout, sealedWith: key)
   }

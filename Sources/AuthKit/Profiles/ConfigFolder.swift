@@ -114,7 +114,7 @@ enum ConfigFolder {
   ) throws(Failure) -> String {
     let path = "\(folder)/.authctl-\(String(UInt64.random(in: 0 ... .max), radix: 36))"
     let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
-    guard descriptor >= 0 else { throw failure("cannot write in \(folder)", errno) }
+    guard descriptor >= 0 else { throw unwritable("cannot write in \(folder)", errno) }
     var isDone = false
     defer {
       close(descriptor)
@@ -141,8 +141,17 @@ enum ConfigFolder {
     let above = parent(of: path)
     if above != path { try makeFolders(above) }
     guard mkdir(path, 0o700) == 0 || errno == EEXIST else {
-      throw failure("cannot make the folder \(path)", errno)
+      throw unwritable("cannot make the folder \(path)", errno)
     }
+  }
+
+  /// Refuses a folder in which nothing could be written, made or not yet; nothing is made.
+  static func checkWritable(_ path: String) throws(Failure) {
+    if access(path, W_OK) == 0 { return }
+    let code = errno
+    let above = parent(of: path)
+    guard code == ENOENT, above != path else { throw unwritable("cannot write in \(path)", code) }
+    try checkWritable(above)
   }
 
   /// Removes the file at `path`.
@@ -191,6 +200,12 @@ enum ConfigFolder {
     guard descriptor >= 0 else { return }
     fsync(descriptor)
     close(descriptor)
+  }
+
+  private static func unwritable(_ message: String, _ code: Int32) -> Failure {
+    var failure = failure(message, code)
+    failure.hint = "AUTHCTL_CONFIG_DIR names another folder"
+    return failure
   }
 
   private static func failure(_ message: String, _ code: Int32) -> Failure {

@@ -3,11 +3,16 @@ public struct ProfileStore: Sendable {
   /// `$XDG_CONFIG_HOME/authctl`, or what `AUTHCTL_CONFIG_DIR` says.
   public let configDirectory: String
   private let home: String?
+  /// The mend of "there is no such profile" where there is no home folder to have profiles in.
+  public let homelessHint: String?
 
-  /// - Parameter home: the home folder, shown as `~` in messages.
-  public init(configDirectory: String, home: String? = nil) {
+  /// - Parameters:
+  ///   - home: the home folder, shown as `~` in messages.
+  ///   - homelessHint: what to set where there is none.
+  public init(configDirectory: String, home: String? = nil, homelessHint: String? = nil) {
     self.configDirectory = configDirectory
     self.home = home
+    self.homelessHint = homelessHint
   }
 
   private var folder: String { configDirectory + "/profiles" }
@@ -71,7 +76,7 @@ public struct ProfileStore: Sendable {
     let path = path(of: name)
     if let text = try ConfigFolder.read(path, label: shown(path)) { return text }
     throw Failure(
-      .usage, try unknown(name), hint: "authctl profile list")
+      .usage, try unknown(name), hint: homelessHint ?? "authctl profile list")
   }
 
   private func unknown(_ name: String) throws(Failure) -> String {
@@ -99,6 +104,11 @@ public struct ProfileStore: Sendable {
     }
     return profile
   }
+
+  /// Refuses, before a sign-in, a folder in which no profile could be written.
+  ///
+  /// - Throws: `Failure` of kind `failed`.
+  public func checkWritable() throws(Failure) { try ConfigFolder.checkWritable(folder) }
 
   /// What `text` means as the profile `name`; nothing is written.
   ///

@@ -3,7 +3,7 @@ public struct Session {
   /// The profile's name.
   public let profile: String
   /// The account's name, compared as bytes.
-  public let account: String
+  public var account: String
   /// New at each login, kept through refreshes (rule B1).
   public var generation: String
   /// `access_token`, `refresh_token`, `app_key`, `session.NAME`; for a stored password `password`.

@@ -358,6 +358,11 @@ struct HelperNetrc: Command {
       throw Failure(.usage, ".netrc does not name the API", hint: "-p NAME says which")
     }
     let found = try Answerer(app: app, givesPasswords: false).credentialOfNamed(for: nil)
+    guard !found.session.account.isEmpty else {
+      throw Failure(
+        .inputNeeded, "a token of a variable has no account, and .netrc wants one",
+        hint: "-u NAME gives it")
+    }
     for text in [found.session.account, found.secret] {
       try Answerer.check(text, forbidden: " #\"\\")
     }

@@ -120,7 +120,8 @@ struct Login: Command {
     if ifNeeded, let account = named, try serves(account, keeper) {
       return try report(try keeper.read(account), keeper, app, quietly: true)
     }
-    // A session that cannot be kept must not be asked for: the store comes first.
+    // What cannot be kept must not be asked for: profile and store come first.
+    if made?.isNew ?? false { try app.profiles.checkWritable() }
     try keeper.store.open()
     if let caution = keeper.store.caution { app.console.warn(caution) }
     let signedIn = try signedIn(keeper, app, account: named ?? described.account, described)

@@ -171,7 +171,7 @@ struct ProfileRemove: Command {
       } else {
         // Under the lock: a renewal that runs would write it back.
         _ = try FileLock.hold(
-          folder: try app.lockFolder(), profile: name, account: account,
+          folder: app.lockFolder(), profile: name, account: account,
           timeout: try app.lockTimeout()
         ) { () throws(Failure) in try holder.store.delete(profile: name, account: account) }
       }

@@ -84,7 +84,7 @@ struct StoreMigrate: Command {
     _ items: [SessionItem], from source: any SessionStore, to target: any SessionStore, _ app: App
   ) throws(Failure) -> [Row] {
     let move = SessionMove(
-      from: source, to: target, lockFolder: try app.lockFolder(),
+      from: source, to: target, lockFolder: app.lockFolder(),
       lockTimeout: try app.lockTimeout(), redactor: app.redactor)
     return items.map { item in
       do throws(Failure) {

@@ -60,7 +60,9 @@ struct Whoami: Command {
           hint: "authctl whoami --json shows what it tells")
         : Failure(
           .failed, "\(choice.profile.name): a token of a variable has no account",
-          hint: "the recipe has no whoami that could tell it")
+          hint: offline && choice.profile.recipe.whoami != nil
+            ? "without --offline the server tells it"
+            : "the recipe has no whoami that could tell it")
     } else {
       try app.console.out(DisplayText.oneLine(account))
     }
