@@ -37,14 +37,39 @@ extension JSONValue {
   public static func parse(_ text: String) throws(JSONError) -> JSONValue {
     try parse(Array(text.utf8))
   }
+
+  /// A JSON text without the white space between its tokens, which stay as they are written; nil
+  /// when `bytes` are no JSON text.
+  public static func compacted(_ bytes: [UInt8]) -> [UInt8]? {
+    bytes.withUnsafeBytes { bytes in
+      var parser = JSONParser(bytes: bytes, keepsValues: false)
+      guard (try? parser.document()) != nil else { return nil }
+      var compact: [UInt8] = []
+      compact.reserveCapacity(bytes.count)
+      var isInString = false
+      var isEscaped = false
+      for byte in bytes.dropFirst(bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? 3 : 0) {
+        if !isInString, byte <= 0x20 { continue }
+        compact.append(byte)
+        if byte == UInt8(ascii: "\""), !isEscaped { isInString.toggle() }
+        isEscaped = byte == UInt8(ascii: "\\") && !isEscaped
+      }
+      return compact
+    }
+  }
 }
 
 /// Recursive descent; the depth limit bounds the stack.
 private struct JSONParser {
   let bytes: UnsafeRawBufferPointer
+  /// Whether values are wanted, or only whether they are there.
+  let keepsValues: Bool
   var position = 0
 
-  init(bytes: UnsafeRawBufferPointer) { self.bytes = bytes }
+  init(bytes: UnsafeRawBufferPointer, keepsValues: Bool = true) {
+    self.bytes = bytes
+    self.keepsValues = keepsValues
+  }
 
   mutating func document() throws(JSONError) -> JSONValue {
     if bytes.starts(with: [0xEF, 0xBB, 0xBF]) { position = 3 }
@@ -107,7 +132,8 @@ private struct JSONParser {
       skipSpace()
       guard skip(UInt8(ascii: ":")) else { throw error("a colon was expected") }
       skipSpace()
-      members.append((key, try value(depth: depth)))
+      let value = try value(depth: depth)
+      if keepsValues { members.append((key, value)) }
       skipSpace()
       if skip(UInt8(ascii: "}")) { return .object(members) }
       guard skip(UInt8(ascii: ",")) else { throw error("a comma or } was expected") }
@@ -121,7 +147,8 @@ private struct JSONParser {
     if skip(UInt8(ascii: "]")) { return .array(elements) }
     while true {
       skipSpace()
-      elements.append(try value(depth: depth))
+      let value = try value(depth: depth)
+      if keepsValues { elements.append(value) }
       skipSpace()
       if skip(UInt8(ascii: "]")) { return .array(elements) }
       guard skip(UInt8(ascii: ",")) else { throw error("a comma or ] was expected") }

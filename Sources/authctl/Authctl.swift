@@ -31,6 +31,7 @@ struct Authctl: ParsableCommand {
         name: "Requests:",
         subcommands: [
           Get.self, Request.self, Head.self, Post.self, Put.self, Patch.self, Delete.self,
+          Batch.self,
         ]),
       CommandGroup(name: "Other programs:", subcommands: [Exec.self, HelperGroup.self]),
       CommandGroup(

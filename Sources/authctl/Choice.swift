@@ -52,6 +52,16 @@ extension App {
     URLWords.hasScheme(target)
   }
 
+  /// Refuses the target of a request that is neither a path nor a URL.
+  func checkTarget(_ target: String) throws(Failure) {
+    let isPath = target.utf8.first == UInt8(ascii: "/") && !target.utf8.starts(with: "//".utf8)
+    guard isPath || isURL(target) else {
+      throw Failure(
+        .usage, "\(DisplayText.oneLine(target, limit: 80)) is neither a path nor a URL",
+        hint: "a target begins with /, http:// or https://")
+    }
+  }
+
   /// Refuses an API's address that has no scheme.
   func checkURL(_ address: String) throws(Failure) {
     guard !isURL(address) else { return }

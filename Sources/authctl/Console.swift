@@ -140,7 +140,7 @@ final class Console {
   func report(_ failure: Failure) {
     let server = DisplayText.server(failure.server.map(redactor.mask))
     if errorsAsJSON {
-      complain(json(failure, server).serialized())
+      complain(JSONValue.object([(key: "error", value: json(failure))]).serialized())
       return
     }
     var lines = ["authctl: " + shown(failure.message)]
@@ -149,26 +149,20 @@ final class Console {
     complain(lines.joined(separator: "\n"))
   }
 
-  private func json(_ failure: Failure, _ server: [String]) -> JSONValue {
+  /// The failure as an object (contract section 2), masked.
+  func json(_ failure: Failure) -> JSONValue {
     func text(_ value: String?) -> JSONValue { value.map { .string(shown($0)) } ?? .null }
+    let server = DisplayText.server(failure.server.map(redactor.mask))
     return .object([
-      (
-        key: "error",
-        value: .object([
-          (key: "code", value: .string(failure.kind.rawValue)),
-          (key: "exit", value: .number(Int(failure.kind.exitCode))),
-          (key: "message", value: text(failure.message)),
-          (
-            key: "server",
-            value: server.isEmpty ? .null : .string(server.joined(separator: "; "))
-          ),
-          (key: "status", value: failure.status.map { .number($0) } ?? .null),
-          (key: "url", value: text(failure.url)),
-          (key: "profile", value: text(failure.profile)),
-          (key: "account", value: text(failure.account)),
-          (key: "hint", value: text(failure.hint)),
-        ])
-      )
+      (key: "code", value: .string(failure.kind.rawValue)),
+      (key: "exit", value: .number(Int(failure.kind.exitCode))),
+      (key: "message", value: text(failure.message)),
+      (key: "server", value: server.isEmpty ? .null : .string(server.joined(separator: "; "))),
+      (key: "status", value: failure.status.map { .number($0) } ?? .null),
+      (key: "url", value: text(failure.url)),
+      (key: "profile", value: text(failure.profile)),
+      (key: "account", value: text(failure.account)),
+      (key: "hint", value: text(failure.hint)),
     ])
   }
 

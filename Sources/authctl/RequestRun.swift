@@ -26,20 +26,13 @@ struct RequestRun {
         .usage, "a \(method) has no body", hint: "-G puts the data into the URL's query")
     }
     body = try data.body()
-    accepted = try options.accepted()
+    accepted = try options.status.accepted()
     if options.fail {
       throw Failure(
         .usage, "-f is not needed: an HTTP error already ends with 4 or 5",
         hint: "--ok 404 or --ignore-status makes one end with 0")
     }
-    guard
-      target.utf8.first == UInt8(ascii: "/") && !target.utf8.starts(with: "//".utf8)
-        || app.isURL(target)
-    else {
-      throw Failure(
-        .usage, "\(DisplayText.oneLine(target, limit: 80)) is neither a path nor a URL",
-        hint: "a target begins with /, http:// or https://")
-    }
+    try app.checkTarget(target)
     guard options.maximumRedirects >= 0 else {
       throw Failure(.usage, "--max-redirs must be 0 or more")
     }
@@ -125,12 +118,7 @@ struct RequestRun {
   private func reportStatus(
     _ head: ResponseHead, _ url: WebURL, _ who: String, _ method: String, _ profile: Profile
   ) -> Int32 {
-    let kind: Failure.Kind =
-      switch head.status {
-      case 300...399: .redirect
-      case 400...499: .clientError
-      default: .serverError
-      }
+    let kind = Failure.Kind(status: head.status)
     let shownURL = Redactor.withoutQuery(url.text)
     var failure = Failure(
       kind,
@@ -201,10 +189,7 @@ struct RequestRun {
       throw Failure(.usage, "-H: \(DisplayText.oneLine(name, limit: 40)) is not a header name")
     }
     guard !options.anonymous else { return }
-    let lower = name.asciiLowercased
-    if profile.recipe.request.carriers.contains(where: { $0.asciiLowercased == lower })
-      || lower == "cookie" && profile.recipe.request.cookies
-    {
+    if profile.carriesCredential(in: name) {
       throw Failure(
         .usage, "-H \(name): \(profile.name) sends its credential in that header",
         hint: "--anonymous sends your own instead")
@@ -217,12 +202,7 @@ struct RequestRun {
 
   /// Status line and headers, with what is secret in them masked (rule B3).
   private func shown(_ head: ResponseHead, _ profile: Profile) -> String {
-    var secret: Set<String> = []
-    if !options.output.showSecrets {
-      secret = Set(profile.recipe.request.carriers.map(\.asciiLowercased))
-      secret.formUnion(profile.secretAnswerHeaders.map(\.asciiLowercased))
-      if profile.recipe.request.cookies { secret.insert("set-cookie") }
-    }
+    let secret = options.output.showSecrets ? [] : profile.maskedHeaders
     var text = "\(head.version) \(head.status) \(head.reason)\r\n"
     for field in head.fields {
       let isSecret = secret.contains(field.name.asciiLowercased)

@@ -1,127 +1,44 @@
 internal import CCurl
 internal import Glibc
 
-// The one door to libcurl: URLs are read and requests sent here, nowhere else.
+// The one door to libcurl: URLs are read and requests sent here (Curl.swift, CurlMulti.swift and
+// WebURL.swift), nowhere else.
 // libcurl's own redirects, cookies, .netrc, HSTS and Alt-Svc files stay off.
 
-private func library() throws(Failure) -> authctl_curl {
+func openedLibcurl() throws(Failure) -> authctl_curl {
   guard let functions = authctl_curl() else {
     throw Failure(.failed, "libcurl 4 is not installed", hint: "apt install libcurl4")
   }
   return functions.pointee
 }
 
-/// A URL as libcurl reads it; the same handle makes the request.
-/// https://curl.se/libcurl/c/libcurl-url.html
-public final class WebURL {
-  fileprivate let handle: OpaquePointer
-  private let curl: authctl_curl
-  /// Scheme, host and port.
-  public let origin: Origin
-  /// The whole URL, host in punycode.
-  public let text: String
-  /// At least `/`.
-  public let path: String
-  /// Without the question mark.
-  public let query: String?
-
-  /// Reads an absolute URL by the rules of A8.
-  ///
-  /// - Throws: `usage` for a person's URL, `origin_refused` for a server's.
-  public convenience init(_ text: String, from source: URLSource) throws(Failure) {
-    if let objection = URLText.objection(to: text) {
-      throw Self.refusal(text, objection, source)
-    }
-    let curl = try library()
-    guard let handle = curl.curl_url() else { throw Failure(.failed, "out of memory") }
-    try self.init(taking: handle, setting: text, curl: curl, source: source)
-  }
-
-  /// This URL with `reference` resolved against it (RFC 3986, section 5), as Location asks.
-  public func resolving(_ reference: String, from source: URLSource) throws(Failure) -> WebURL {
-    var objection: String?
-    if URLText.isAbsolute(reference) {
-      objection = URLText.objection(to: reference)
-    } else if URLText.hasForeignScheme(reference) {
-      objection = "its scheme is neither http nor https"
-    } else if reference.utf8.starts(with: "//".utf8) {
-      objection = URLText.objection(to: origin.scheme + ":" + reference)
-    } else if reference.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) {
-      objection = "it holds a control character"
-    }
-    if let objection { throw Self.refusal(reference, objection, source) }
-    guard let copy = curl.curl_url_dup(handle) else { throw Failure(.failed, "out of memory") }
-    return try WebURL(taking: copy, setting: reference, curl: curl, source: source)
-  }
-
-  private init(
-    taking handle: OpaquePointer, setting text: String, curl: authctl_curl, source: URLSource
-  ) throws(Failure) {
-    func part(_ part: CURLUPart, _ flags: Int32 = 0) -> String? {
-      var value: UnsafeMutablePointer<CChar>?
-      guard curl.curl_url_get(handle, part, &value, UInt32(flags)) == CURLUE_OK, let value else {
-        return nil
-      }
-      defer { curl.curl_free(value) }
-      return String(cString: value)
-    }
-    func read() -> (Origin, String, String)? {
-      guard curl.curl_url_set(handle, CURLUPART_URL, text, UInt32(CURLU_URLENCODE)) == CURLUE_OK,
-        curl.curl_url_set(handle, CURLUPART_FRAGMENT, nil, 0) == CURLUE_OK,
-        let scheme = part(CURLUPART_SCHEME), scheme == "http" || scheme == "https",
-        part(CURLUPART_USER) == nil, part(CURLUPART_PASSWORD) == nil,
-        part(CURLUPART_ZONEID) == nil,
-        var host = part(CURLUPART_HOST, CURLU_PUNYCODE)?.asciiLowercased, !host.isEmpty,
-        !host.utf8.contains(UInt8(ascii: "%")), host.utf8.last != UInt8(ascii: "."),
-        host.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }),
-        let port = part(CURLUPART_PORT, CURLU_DEFAULT_PORT).flatMap({ UInt16($0) }), port > 0
-      else { return nil }
-      if host.utf8.first == UInt8(ascii: "[") {
-        guard let canonical = Origin.canonicalIPv6(host) else { return nil }
-        host = canonical
-      }
-      guard curl.curl_url_set(handle, CURLUPART_HOST, host, 0) == CURLUE_OK,
-        let whole = part(CURLUPART_URL)
-      else { return nil }
-      return (Origin(scheme: scheme, host: host, port: port), whole, part(CURLUPART_PATH) ?? "/")
-    }
-    guard let (origin, whole, path) = read() else {
-      curl.curl_url_cleanup(handle)
-      throw Self.refusal(text, "libcurl cannot read it as a URL", source)
-    }
-    self.curl = curl
-    self.handle = handle
-    self.origin = origin
-    self.text = whole
-    self.path = path
-    query = part(CURLUPART_QUERY)
-  }
-
-  private static func refusal(_ text: String, _ why: String, _ source: URLSource) -> Failure {
-    // Letters of other scripts can look like those of a known host: they are spelled out.
-    let shown = DisplayText.oneLine(Redactor.withoutQuery(text), limit: 120).unicodeScalars
-      .map { $0.isASCII ? String($0) : $0.escaped(asASCII: true) }.joined()
-    return switch source {
-    case .person: Failure(.usage, "\(shown): \(why)", hint: "write https://HOST/PATH")
-    case .server: Failure(.originRefused, "the server named the URL \(shown): \(why)")
-    }
-  }
-
-  deinit { curl.curl_url_cleanup(handle) }
-}
-
-/// Sends one request and receives one answer; the connection is kept for the next one.
+/// Sends one request and receives one answer, then the next: alone, or driven by a `CurlMulti`.
+/// Connections are kept.
 public final class CurlClient {
   let easy: UnsafeMutableRawPointer
   private let curl: authctl_curl
+  /// What the callbacks of a transfer write to, at an address that stays.
+  private let receiver: UnsafeMutablePointer<Receiver?>
+  /// What libcurl reads during a transfer.
+  private var sent:
+    (
+      request: WireRequest, headers: UnsafeMutablePointer<curl_slist>?, mime: OpaquePointer?
+    )?
 
   init() throws(Failure) {
-    curl = try library()
+    curl = try openedLibcurl()
     guard let easy = curl.curl_easy_init() else { throw Failure(.failed, "libcurl did not start") }
     self.easy = easy
+    receiver = .allocate(capacity: 1)
+    receiver.initialize(to: nil)
   }
 
-  deinit { curl.curl_easy_cleanup(easy) }
+  deinit {
+    curl.curl_easy_cleanup(easy)
+    release()
+    receiver.deinitialize(count: 1)
+    receiver.deallocate()
+  }
 
   /// Sends `request`. `onHead` gets the head of the final answer, then `onBody` its body piece by
   /// piece, already decoded; what they throw ends the transfer and is thrown on.
@@ -135,67 +52,84 @@ public final class CurlClient {
   ) throws(Failure) {
     try withoutActuallyEscaping(onHead) { (onHead) throws(Failure) in
       try withoutActuallyEscaping(onBody) { (onBody) throws(Failure) in
-        var receiver = Receiver(onHead: onHead, onBody: onBody, settings: settings)
-        try perform(request, settings, &receiver)
+        begin(request, settings: settings, onHead: onHead, onBody: onBody)
+        try end(curl.curl_easy_perform(easy))
       }
     }
   }
 
-  private func perform(
-    _ request: WireRequest, _ settings: TransferSettings, _ receiver: inout Receiver
-  ) throws(Failure) {
-    let curl = self.curl
+  /// Makes the handle ready for one transfer; `end` has to follow it.
+  func begin(
+    _ request: WireRequest, settings: TransferSettings,
+    onHead: @escaping (ResponseHead) throws(Failure) -> Void,
+    onBody: @escaping (UnsafeRawBufferPointer) throws(Failure) -> Void
+  ) {
     configure(settings)
     authctl_curl_set_pointer(easy, CURLOPT_CURLU, UnsafeRawPointer(request.url.handle))
     var list: UnsafeMutablePointer<curl_slist>?
-    defer {
-      Self.wipe(list)
-      curl.curl_slist_free_all(list)
-    }
     for header in request.headers {
       header.line.withBytes {
         list = curl.curl_slist_append(list, $0.bindMemory(to: CChar.self).baseAddress)
       }
     }
     authctl_curl_set_pointer(easy, CURLOPT_HTTPHEADER, list)
-    let mime = body(request)
-    defer { if let mime { curl.curl_mime_free(mime) } }
+    sent = (request, list, body(request))
     authctl_curl_set_text(easy, CURLOPT_CUSTOMREQUEST, request.method)
     if request.method == "HEAD" {
       authctl_curl_set_text(easy, CURLOPT_CUSTOMREQUEST, nil)
       authctl_curl_set_long(easy, CURLOPT_NOBODY, 1)
     }
-    let result = withUnsafeMutablePointer(to: &receiver) { pointer in
-      let context = UnsafeMutableRawPointer(pointer)
-      authctl_curl_set_receive(easy, CURLOPT_HEADERFUNCTION) { bytes, size, count, context in
-        context.assumingMemoryBound(to: Receiver.self).pointee
-          .header(UnsafeRawBufferPointer(start: bytes, count: size * count))
-      }
-      authctl_curl_set_pointer(easy, CURLOPT_HEADERDATA, context)
-      authctl_curl_set_receive(easy, CURLOPT_WRITEFUNCTION) { bytes, size, count, context in
-        context.assumingMemoryBound(to: Receiver.self).pointee
-          .body(UnsafeRawBufferPointer(start: bytes, count: size * count))
-      }
-      authctl_curl_set_pointer(easy, CURLOPT_WRITEDATA, context)
-      authctl_curl_set_prereq(easy, CURLOPT_PREREQFUNCTION) { context, peer, _, _, _ in
-        context.assumingMemoryBound(to: Receiver.self).pointee.accept(peer: String(cString: peer))
-          ? Int32(CURL_PREREQFUNC_OK) : Int32(CURL_PREREQFUNC_ABORT)
-      }
-      authctl_curl_set_pointer(easy, CURLOPT_PREREQDATA, context)
-      authctl_curl_set_debug(easy, CURLOPT_DEBUGFUNCTION) { _, kind, bytes, count, context in
-        if kind == CURLINFO_TEXT {
-          context.assumingMemoryBound(to: Receiver.self).pointee
-            .trace(UnsafeRawBufferPointer(start: bytes, count: count))
-        }
-        return 0
-      }
-      authctl_curl_set_pointer(easy, CURLOPT_DEBUGDATA, context)
-      return curl.curl_easy_perform(easy)
-    }
+    receiver.pointee = Receiver(onHead: onHead, onBody: onBody, settings: settings)
+    connectCallbacks()
+  }
+
+  /// Reads what came of the transfer; `result` is what libcurl says of it.
+  ///
+  /// - Throws: as `send` does.
+  func end(_ result: CURLcode) throws(Failure) {
+    defer { release() }
+    guard let receiver = receiver.pointee, let url = sent?.request.url else { return }
     // An answer that ends before its announced length has been passed on so far: it is a failure.
     if let failure = receiver.failure { throw failure }
-    if result != CURLE_OK { throw failure(result, request.url, receiver) }
+    if result != CURLE_OK { throw failure(result, url, receiver) }
     try receiver.finish()
+  }
+
+  private func release() {
+    receiver.pointee = nil
+    guard let sent else { return }
+    self.sent = nil
+    Self.wipe(sent.headers)
+    curl.curl_slist_free_all(sent.headers)
+    if let mime = sent.mime { curl.curl_mime_free(mime) }
+  }
+
+  private func connectCallbacks() {
+    let context = UnsafeMutableRawPointer(receiver)
+    authctl_curl_set_receive(easy, CURLOPT_HEADERFUNCTION) { bytes, size, count, context in
+      context.assumingMemoryBound(to: Receiver?.self).pointee?
+        .header(UnsafeRawBufferPointer(start: bytes, count: size * count)) ?? 0
+    }
+    authctl_curl_set_pointer(easy, CURLOPT_HEADERDATA, context)
+    authctl_curl_set_receive(easy, CURLOPT_WRITEFUNCTION) { bytes, size, count, context in
+      context.assumingMemoryBound(to: Receiver?.self).pointee?
+        .body(UnsafeRawBufferPointer(start: bytes, count: size * count)) ?? 0
+    }
+    authctl_curl_set_pointer(easy, CURLOPT_WRITEDATA, context)
+    authctl_curl_set_prereq(easy, CURLOPT_PREREQFUNCTION) { context, peer, _, _, _ in
+      context.assumingMemoryBound(to: Receiver?.self).pointee?
+        .accept(peer: String(cString: peer)) ?? false
+        ? Int32(CURL_PREREQFUNC_OK) : Int32(CURL_PREREQFUNC_ABORT)
+    }
+    authctl_curl_set_pointer(easy, CURLOPT_PREREQDATA, context)
+    authctl_curl_set_debug(easy, CURLOPT_DEBUGFUNCTION) { _, kind, bytes, count, context in
+      if kind == CURLINFO_TEXT {
+        context.assumingMemoryBound(to: Receiver?.self).pointee?
+          .trace(UnsafeRawBufferPointer(start: bytes, count: count))
+      }
+      return 0
+    }
+    authctl_curl_set_pointer(easy, CURLOPT_DEBUGDATA, context)
   }
 
   /// The body's bytes stay the caller's: libcurl reads them during the transfer only.
@@ -251,6 +185,7 @@ public final class CurlClient {
     // A proxy would read what goes in clear to this machine only (rule A7).
     authctl_curl_set_text(easy, CURLOPT_PROXY, settings.peerMustBeLoopback ? "" : settings.proxy)
     authctl_curl_set_long(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
+    authctl_curl_set_long(easy, CURLOPT_PIPEWAIT, settings.sharesConnection ? 1 : 0)
     authctl_curl_set_long(easy, CURLOPT_VERBOSE, settings.trace == nil ? 0 : 1)
   }
 
@@ -308,7 +243,7 @@ public final class CurlClient {
   }
 }
 
-/// What the callbacks of one transfer write to; it lives on the stack of `perform`.
+/// What the callbacks of one transfer write to.
 private struct Receiver {
   let onHead: (ResponseHead) throws(Failure) -> Void
   let onBody: (UnsafeRawBufferPointer) throws(Failure) -> Void

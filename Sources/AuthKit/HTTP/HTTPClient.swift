@@ -40,17 +40,17 @@ public final class HTTPClient {
 
   private let network: NetworkRecipe
   private let base: Origin
-  private let options: HTTPOptions
+  let options: HTTPOptions
   private let environment: [String: String]
-  private let clock: () -> Moment
-  private let began: Moment
+  let clock: () -> Moment
+  let began: Moment
   /// Header names of the recipe whose values are never shown, in lower case.
   private let secretHeaders: Set<String>
   /// Gets the lines of `-v`; none without it.
-  private let log: ((String) -> Void)?
+  let log: ((String) -> Void)?
   /// Gets libcurl's own remarks, with `-vv`.
   private let trace: ((String) -> Void)?
-  private let warn: (String) -> Void
+  let warn: (String) -> Void
   private var curl: CurlClient?
 
   /// - Parameters:
@@ -163,107 +163,29 @@ public final class HTTPClient {
 
   // MARK: - Requests of the person
 
-  /// What a followed chain of redirects has done to the request.
-  public struct Hops {
-    /// Whether the answer is to a request that carried the credential.
-    public var carriedCredential: Bool
-    /// Where the last request went.
-    public var url: WebURL
-    /// The redirect to what looks like a page for signing in, where one was followed.
-    public var signInPage: String?
-    /// The credential's cookies, with what the answers so far have set; none where none are kept.
-    public var cookies: CookieJar?
-    /// The Set-Cookie headers behind those.
-    var newCookies: [NewCookie] = []
-  }
-
-  /// A Set-Cookie header and where it came from.
-  struct NewCookie {
-    let line: String
-    let origin: Origin
-    let path: String
-  }
-
   /// Sends `request`, following redirects hop by hop, and passes the final answer on.
   ///
   /// - Parameter timeLimit: seconds for all hops together, beside what `-m` leaves.
-  ///
-  /// Once a hop has left the credential's origins nothing is attached again, even back home (A6).
   public func exchange(
     _ request: WireRequest, credential: Credential?, maximumRedirects: Int,
     followAllMethods: Bool, timeLimit: Double? = nil,
     onHead: (ResponseHead, Hops) throws(Failure) -> Void,
     onBody: (UnsafeRawBufferPointer) throws(Failure) -> Void
   ) throws(Failure) {
-    var request = request
-    let personalHeaders = request.headers
-    let start = clock()
-    let homes = credential?.origins ?? [request.url.origin]
-    var hops = Hops(
-      carriedCredential: credential != nil, url: request.url, cookies: credential?.cookies)
-    var isHome = true
-    var count = 0
-    while true {
-      isHome = isHome && homes.contains(request.url.origin)
-      hops.carriedCredential = isHome && credential != nil
-      hops.url = request.url
-      request.headers = isHome ? personalHeaders : []
-      if isHome, let credential { attach(credential, hops.cookies, to: &request) }
-      try addDefaults(to: &request)
-      let carriesSecrets =
-        isHome && (credential != nil || personalHeaders.contains { $0.mayBeCredential })
-      var settings =
-        carriesSecrets
-        ? try self.settings(carryingSecretsTo: request.url.origin) : try plainSettings()
-      settings.totalTimeout = try timeLeft(since: start, limit: timeLimit, request.url.origin)
-      settings.compressed = options.compressed
-      settings.insecure = options.insecure
-      let follows = followAllMethods || request.method == "GET" || request.method == "HEAD"
-      var location: (status: Int, target: String)?
+    var exchange = Exchange(
+      self, request, credential: credential, maximumRedirects: maximumRedirects,
+      followAllMethods: followAllMethods, timeLimit: timeLimit)
+    repeat {
+      let (request, settings) = try exchange.next()
+      var isFinal = false
       try send(request, settings) { (head) throws(Failure) in
-        if hops.carriedCredential { keepCookies(of: head, from: request.url, in: &hops) }
-        if let target = head.redirect, follows, maximumRedirects > 0 {
-          location = (head.status, target)
-        } else {
-          try onHead(head, hops)
-        }
+        guard let hops = exchange.take(head) else { return }
+        isFinal = true
+        try onHead(head, hops)
       } onBody: { (bytes) throws(Failure) in
-        if location == nil { try onBody(bytes) }
+        if isFinal { try onBody(bytes) }
       }
-      guard let location else { return }
-      count += 1
-      guard count <= maximumRedirects else {
-        throw Failure(
-          .tooManyRedirects, "\(request.url.origin) redirects more than \(maximumRedirects) times",
-          hint: "--max-redirs N allows more")
-      }
-      request = try redirected(request, location.status, to: location.target)
-      if Self.looksLikeSignIn(request.url.path) {
-        hops.signInPage = "HTTP \(location.status) to \(request.url.path)"
-      }
-      let stays = isHome && homes.contains(request.url.origin)
-      log?(
-        "* redirect to \(Redactor.maskedQuery(request.url.text))"
-          + (stays || credential == nil ? "" : ", asked without the credential"))
-    }
-  }
-
-  /// The request that a redirect asks for (RFC 9110, section 15.4).
-  ///
-  /// - Throws: `origin_refused` from https to http, and for a body that would go to another origin.
-  private func redirected(
-    _ request: WireRequest, _ status: Int, to target: String
-  ) throws(Failure) -> WireRequest {
-    let next = try request.url.resolving(target, from: .server)
-    try check(hop: next, from: request)
-    var request = request
-    request.url = next
-    if status == 303 || (status <= 302 && request.method == "POST") {
-      if request.method != "HEAD" { request.method = "GET" }
-      request.body = nil
-      request.parts = []
-    }
-    return request
+    } while try exchange.follow()
   }
 
   /// Last segments of paths at which people sign in (contract section 5).
@@ -282,40 +204,7 @@ public final class HTTPClient {
     }
   }
 
-  /// What `limit` and `-m`, which counts from the beginning of the command, leave for one hop.
-  private func timeLeft(
-    since start: Moment, limit: Double?, _ origin: Origin
-  ) throws(Failure) -> Double? {
-    let now = clock().seconds
-    let left = [
-      options.totalTimeout.map { began.seconds + $0 - now }, limit.map { start.seconds + $0 - now },
-    ].compactMap { $0 }.min()
-    if let left, left <= 0 {
-      throw Failure(
-        .timeout, "\(origin) did not answer in time",
-        hint: "raise the limit by -m SECONDS")
-    }
-    return left
-  }
-
-  private func attach(
-    _ credential: Credential, _ jar: CookieJar?, to request: inout WireRequest
-  ) {
-    // A header of the person's wins over a header of the recipe that is no credential (rule B2);
-    // the command has refused the others.
-    let own = Set(request.headers.map(\.name.asciiLowercased))
-    request.headers += credential.headers.filter { !own.contains($0.name.asciiLowercased) }
-    if let jar,
-      let line = jar.header(
-        for: request.url.origin.description, path: request.url.path,
-        isSecure: request.url.origin.isSecure, now: clock()),
-      let header = try? WireHeader(name: "Cookie", value: line)
-    {
-      request.headers.append(header)
-    }
-  }
-
-  private func addDefaults(to request: inout WireRequest) throws(Failure) {
+  func addDefaults(to request: inout WireRequest) throws(Failure) {
     let own = Set(request.headers.map(\.name.asciiLowercased))
     for (name, value) in [
       ("User-Agent", "authctl/\(version)"), ("Accept", "application/json, */*;q=0.5"),
@@ -327,36 +216,10 @@ public final class HTTPClient {
     }
   }
 
-  private func keepCookies(
-    of head: ResponseHead, from url: WebURL, in hops: inout Hops
-  ) {
-    guard hops.cookies != nil else { return }
-    for line in head.all("Set-Cookie") {
-      let cookie = NewCookie(line: line, origin: url.origin, path: url.path)
-      hops.newCookies.append(cookie)
-      let outcome = hops.cookies?.store(cookie, now: clock())
-      if outcome == .overflow {
-        warn("a cookie was not kept: the session holds too many already")
-      }
-    }
-  }
-
-  private func check(hop next: WebURL, from request: WireRequest) throws(Failure) {
-    let shown = Redactor.withoutQuery(next.text)
-    if request.url.origin.isSecure, !next.origin.isSecure {
-      throw Failure(.originRefused, "refused to follow a redirect from https to \(shown)")
-    }
-    if next.origin != request.url.origin, request.body != nil || !request.parts.isEmpty {
-      throw Failure(
-        .originRefused, "refused to send the request's body to another origin: redirect to \(shown)"
-      )
-    }
-  }
-
   // MARK: - Settings
 
   /// The settings for a request that carries secrets: encrypted, or to this machine alone (A7).
-  private func settings(carryingSecretsTo origin: Origin) throws(Failure) -> TransferSettings {
+  func settings(carryingSecretsTo origin: Origin) throws(Failure) -> TransferSettings {
     var settings = try plainSettings()
     if origin == base || network.allowOrigins.contains(where: { (try? Origin($0)) == origin }) {
       settings.clientCertificate = network.clientCertificate
@@ -372,7 +235,7 @@ public final class HTTPClient {
     return settings
   }
 
-  private func plainSettings() throws(Failure) -> TransferSettings {
+  func plainSettings() throws(Failure) -> TransferSettings {
     var settings = TransferSettings()
     settings.connectTimeout = options.connectTimeout ?? network.connectTimeout
     settings.idleTimeout = network.idleTimeout
@@ -420,7 +283,7 @@ public final class HTTPClient {
     if settings.insecure { self.curl = nil }
   }
 
-  private func log(_ request: WireRequest) {
+  func log(_ request: WireRequest) {
     guard let log else { return }
     log("> \(request.method) \(Redactor.maskedQuery(request.url.text))")
     for header in request.headers {
@@ -431,7 +294,7 @@ public final class HTTPClient {
     }
   }
 
-  private func log(_ head: ResponseHead) {
+  func log(_ head: ResponseHead) {
     guard let log else { return }
     log("< \(head.version) \(head.status) \(DisplayText.oneLine(head.reason, limit: 60))")
     for field in head.fields {

@@ -192,6 +192,8 @@ public struct TransferSettings {
   public var proxy: String?
   /// Rule A7: refuse any peer but this machine.
   public var peerMustBeLoopback = false
+  /// Wait whether a connection that is being made can be shared (HTTP/2) before making another.
+  var sharesConnection = false
   /// Gets libcurl's own remarks, with `-vv`.
   public var trace: ((String) -> Void)?
   /// Keep what the server's certificate says, for `CurlClient.connection`.

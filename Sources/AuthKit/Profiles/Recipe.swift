@@ -289,6 +289,20 @@ extension Profile {
     }
   }
 
+  /// Headers of an answer whose values are not shown unasked, in lower case (rule B3).
+  public var maskedHeaders: Set<String> {
+    let cookies = recipe.request.cookies ? ["set-cookie"] : []
+    return Set(
+      (recipe.request.carriers + secretAnswerHeaders + cookies).map(\.asciiLowercased))
+  }
+
+  /// Whether the recipe sends a credential in the header `name` (rule B2).
+  public func carriesCredential(in name: String) -> Bool {
+    let name = name.asciiLowercased
+    return recipe.request.carriers.contains { $0.asciiLowercased == name }
+      || name == "cookie" && recipe.request.cookies
+  }
+
   /// Headers of a request in which the recipe puts a value.
   var filledHeaders: [String] {
     let calls = calls.flatMap(\.call.headers)

@@ -18,6 +18,15 @@ public struct ProtectedRequest {
   public init(_ request: WireRequest) { self.request = request }
 }
 
+/// The session that goes with a request, and what can be done when it is not accepted.
+struct CarriedSession {
+  var session: Session
+  /// Whether it can be renewed, and has not just been.
+  var mayRenew: Bool
+  /// How often the store may be asked for what somebody else has renewed.
+  var rereadings: Int
+}
+
 extension SessionKeeper {
   /// Where the session's access token may go: what was fixed at sign-in and what the profile says
   /// now, both (rule A2).
@@ -58,26 +67,39 @@ extension SessionKeeper {
     onBody: (UnsafeRawBufferPointer) throws(Failure) -> Void
   ) throws(Failure) {
     try check(wanted.request.url, for: session)
+    var carried = try carry(session)
+    while let rejection = try attempt(wanted, &carried, onHead, onBody) {
+      guard try replace(&carried) else { throw rejected(carried.session, rejection) }
+    }
+  }
+
+  /// `session`, ready for a request: renewed where its token is about to end.
+  func carry(_ session: Session) throws(Failure) -> CarriedSession {
     let before = session.accessToken
-    var session = try fresh(session)
+    let session = try fresh(session)
     var mayRenew = session.variable == nil && canRenew(session)
     if let before, let now = session.accessToken, !before.hasSameBytes(as: now) { mayRenew = false }
-    // Where each answer brings a new token, others may have used up ours meanwhile.
-    var rereadings = profile.recipe.session.renewOnEveryResponse ? 3 : 1
-    while true {
-      let rejection = try attempt(wanted, &session, mayRenew, onHead, onBody)
-      guard let rejection else { return }
-      if !mayRenew, rereadings > 0, session.variable == nil,
-        let stored = try read(session.account), isNewer(stored, than: session)
-      {
-        rereadings -= 1
-        session = stored
-        continue
-      }
-      guard mayRenew else { throw rejected(session, rejection) }
-      session = try renewed(session, .rejected)
-      mayRenew = false
+    return CarriedSession(
+      session: session, mayRenew: mayRenew, rereadings: rereadings)
+  }
+
+  /// Where each answer brings a new token, others may have used up ours meanwhile.
+  var rereadings: Int { profile.recipe.session.renewOnEveryResponse ? 3 : 1 }
+
+  /// Takes another session in place of one that was not accepted: from the store, or renewed; false
+  /// when there is none to try with.
+  func replace(_ carried: inout CarriedSession) throws(Failure) -> Bool {
+    if !carried.mayRenew, carried.rereadings > 0, carried.session.variable == nil,
+      let stored = try read(carried.session.account), isNewer(stored, than: carried.session)
+    {
+      carried.rereadings -= 1
+      carried.session = stored
+      return true
     }
+    guard carried.mayRenew else { return false }
+    carried.session = try renewed(carried.session, .rejected)
+    carried.mayRenew = false
+    return true
   }
 
   /// Sends a request that carries nothing of the session.
@@ -93,61 +115,95 @@ extension SessionKeeper {
 
   /// One try; the answer that did not accept the credential comes back instead of being passed on.
   private func attempt(
-    _ wanted: ProtectedRequest, _ session: inout Session, _ mayRenew: Bool,
+    _ wanted: ProtectedRequest, _ carried: inout CarriedSession,
     _ onHead: (ResponseHead, HTTPClient.Hops) throws(Failure) -> Void,
     _ onBody: (UnsafeRawBufferPointer) throws(Failure) -> Void
   ) throws(Failure) -> Answer? {
     let credential: Credential
-    switch try self.credential(of: session, for: wanted) {
+    switch try self.credential(of: carried.session, for: wanted) {
     case .ready(let ready): credential = ready
     case .rejected(let answer): return answer
     }
-    var held = HeldAnswer()
+    var attempt = Attempt(wanted, mayRenew: carried.mayRenew)
     try api.http.exchange(
       wanted.request, credential: credential, maximumRedirects: wanted.maximumRedirects,
       followAllMethods: wanted.followsAllMethods, timeLimit: wanted.timeLimit
     ) { (head, hops) throws(Failure) in
-      if let page = hops.signInPage, head.mediaType == "text/html" {
-        throw expired(session, .rejected, "it redirected to its sign-in page (\(page))")
-      }
-      if hops.carriedCredential {
-        // Before the body: whatever becomes of that, the server has changed its mind by now.
-        try keepChanges(of: &session, head, hops)
-        held.verdict = verdict(on: head.status, wanted, mayRenew)
-        held.head = head
-        held.hops = hops
-        if held.verdict != .accepted { return }
-      }
-      try onHead(head, hops)
+      try take(head, hops, &attempt, &carried.session, onHead)
     } onBody: { (bytes) throws(Failure) in
-      if held.verdict == .undecided, held.body.count + bytes.count > HeldAnswer.limit {
-        // Too long to say in a word that the token is dead.
-        try pass(&held, onHead, onBody)
-      }
-      if held.verdict == .accepted { return try onBody(bytes) }
-      held.body.append(contentsOf: bytes.prefix(max(0, HeldAnswer.limit - held.body.count)))
+      try take(bytes, &attempt, onHead, onBody)
     }
-    guard held.verdict != .accepted, let hops = held.hops else { return nil }
-    let answer = Answer(head: held.head, body: held.body, url: hops.url, of: profile)
-    if held.verdict == .undecided, try !answer.holdsAny(profile.recipe.session.expiredWhen) {
-      try pass(&held, onHead, onBody)
+    return try rejection(&attempt, onHead, onBody)
+  }
+
+  /// The head of the answer: passed on, or held back until it is clear what it says.
+  func take(
+    _ head: ResponseHead, _ hops: HTTPClient.Hops, _ attempt: inout Attempt,
+    _ session: inout Session, _ onHead: (ResponseHead, HTTPClient.Hops) throws(Failure) -> Void
+  ) throws(Failure) {
+    if let page = hops.signInPage, head.mediaType == "text/html" {
+      throw expired(session, .rejected, "it redirected to its sign-in page (\(page))")
+    }
+    if hops.carriedCredential {
+      // Before the body: whatever becomes of that, the server has changed its mind by now.
+      try keepChanges(of: &session, head, hops)
+      attempt.verdict = verdict(on: head.status, attempt.wanted, attempt.mayRenew)
+      attempt.head = head
+      attempt.hops = hops
+      if attempt.verdict != .accepted { return }
+    }
+    try onHead(head, hops)
+  }
+
+  /// A piece of its body.
+  func take(
+    _ bytes: UnsafeRawBufferPointer, _ attempt: inout Attempt,
+    _ onHead: (ResponseHead, HTTPClient.Hops) throws(Failure) -> Void,
+    _ onBody: (UnsafeRawBufferPointer) throws(Failure) -> Void
+  ) throws(Failure) {
+    if attempt.verdict == .undecided, attempt.body.count + bytes.count > Attempt.limit {
+      // Too long to say in a word that the token is dead.
+      try pass(&attempt, onHead, onBody)
+    }
+    if attempt.verdict == .accepted { return try onBody(bytes) }
+    attempt.body.append(contentsOf: bytes.prefix(max(0, Attempt.limit - attempt.body.count)))
+  }
+
+  /// The answer, when it has come whole and does not accept the credential.
+  func rejection(
+    _ attempt: inout Attempt,
+    _ onHead: (ResponseHead, HTTPClient.Hops) throws(Failure) -> Void,
+    _ onBody: (UnsafeRawBufferPointer) throws(Failure) -> Void
+  ) throws(Failure) -> Answer? {
+    guard attempt.verdict != .accepted, let hops = attempt.hops else { return nil }
+    let answer = Answer(head: attempt.head, body: attempt.body, url: hops.url, of: profile)
+    if attempt.verdict == .undecided, try !answer.holdsAny(profile.recipe.session.expiredWhen) {
+      try pass(&attempt, onHead, onBody)
       return nil
     }
     return answer
   }
 
-  /// An answer that is not passed on, or not yet.
-  private struct HeldAnswer {
+  /// A request that is tried, and its answer as far as it is not passed on, or not yet.
+  struct Attempt {
     /// Bytes of its body that are kept.
     static let limit = 65_536
-    var verdict = Verdict.accepted
-    var head = ResponseHead()
-    var hops: HTTPClient.Hops?
-    var body: [UInt8] = []
+    let wanted: ProtectedRequest
+    /// Whether the session can be replaced when the answer does not accept it.
+    let mayRenew: Bool
+    fileprivate var verdict = Verdict.accepted
+    fileprivate var head = ResponseHead()
+    fileprivate var hops: HTTPClient.Hops?
+    fileprivate var body: [UInt8] = []
+
+    init(_ wanted: ProtectedRequest, mayRenew: Bool) {
+      self.wanted = wanted
+      self.mayRenew = mayRenew
+    }
   }
 
   /// What a status says about the credential.
-  private enum Verdict {
+  fileprivate enum Verdict {
     case accepted
     case rejected
     /// The body says it (`session.expired_when`).
@@ -165,7 +221,7 @@ extension SessionKeeper {
 
   /// Passes on what was held back.
   private func pass(
-    _ held: inout HeldAnswer,
+    _ held: inout Attempt,
     _ onHead: (ResponseHead, HTTPClient.Hops) throws(Failure) -> Void,
     _ onBody: (UnsafeRawBufferPointer) throws(Failure) -> Void
   ) throws(Failure) {
@@ -181,7 +237,7 @@ extension SessionKeeper {
     if let failure { throw failure }
   }
 
-  private enum Attached {
+  enum Attached {
     case ready(Credential)
     /// The request that had to come first was answered so.
     case rejected(Answer)
@@ -189,7 +245,7 @@ extension SessionKeeper {
 
   /// What carries `session` with `request`: headers and cookies, with what the recipe fetches first
   /// for requests that may change something.
-  private func credential(
+  func credential(
     of session: Session, for wanted: ProtectedRequest
   ) throws(Failure) -> Attached {
     let recipe = profile.recipe
@@ -222,7 +278,10 @@ extension SessionKeeper {
   ) throws(Failure) {
     guard session.variable == nil else { return }
     let keepsCookies = profile.recipe.request.cookies
-    let cookies = keepsCookies ? hops.cookies.flatMap { $0 == session.cookies ? nil : $0 } : nil
+    // Other requests may have changed the jar while this one was under way.
+    var jar = session.cookies
+    if keepsCookies { for cookie in hops.newCookies { jar.store(cookie, now: clock()) } }
+    let cookies = jar == session.cookies ? nil : jar
     var tokens: API.Tokens?
     if profile.recipe.session.renewOnEveryResponse {
       let answer = Answer(
@@ -243,7 +302,7 @@ extension SessionKeeper {
     }
   }
 
-  private func rejected(_ session: Session, _ answer: Answer) -> Failure {
+  func rejected(_ session: Session, _ answer: Answer) -> Failure {
     var failure: Failure
     if let variable = session.variable {
       failure = Failure(

@@ -27,7 +27,7 @@ extension SecretBuilder {
   }
 
   /// Base64 with padding (RFC 4648, section 4).
-  mutating func appendBase64(_ bytes: UnsafeRawBufferPointer) {
+  public mutating func appendBase64(_ bytes: UnsafeRawBufferPointer) {
     var index = 0
     while index < bytes.count {
       let left = bytes.count - index

@@ -19,6 +19,15 @@
   X(curl_mime_free)                                                            \
   X(curl_mime_init)                                                            \
   X(curl_mime_name)                                                            \
+  X(curl_multi_add_handle)                                                     \
+  X(curl_multi_cleanup)                                                        \
+  X(curl_multi_info_read)                                                      \
+  X(curl_multi_init)                                                           \
+  X(curl_multi_perform)                                                        \
+  X(curl_multi_poll)                                                           \
+  X(curl_multi_remove_handle)                                                  \
+  X(curl_multi_setopt)                                                         \
+  X(curl_multi_strerror)                                                       \
   X(curl_slist_append)                                                         \
   X(curl_slist_free_all)                                                       \
   X(curl_url)                                                                  \
@@ -70,5 +79,10 @@ AUTHCTL_GETTER(long, long)
 AUTHCTL_GETTER(double, double)
 AUTHCTL_GETTER(certificates, struct curl_certinfo *_Nullable)
 #undef AUTHCTL_GETTER
+
+static inline CURLMcode authctl_curl_set_multi_long(CURLM *_Nonnull multi,
+                                                    CURLMoption option, long value) {
+  return authctl_curl()->curl_multi_setopt(multi, option, value);
+}
 
 #endif

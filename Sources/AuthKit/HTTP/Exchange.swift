@@ -1,0 +1,187 @@
+/// A request of the person and the redirects that it is led along: which transfer is next, and what
+/// the head of its answer means. What waits for one answer goes by it, and what has many on their
+/// way at once.
+///
+/// Once a hop has left the credential's origins nothing is attached again, even back home (A6).
+public struct Exchange {
+  private let client: HTTPClient
+  private let credential: Credential?
+  private let maximumRedirects: Int
+  private let followAllMethods: Bool
+  private let timeLimit: Double?
+  private let start: Moment
+  /// The headers that the person gave.
+  private let personalHeaders: [WireHeader]
+  private let homes: [Origin]
+  private var request: WireRequest
+  private var hops: HTTPClient.Hops
+  private var isHome = true
+  private var count = 0
+  /// The redirect that the last head was.
+  private var location: (status: Int, target: String)?
+
+  /// The exchange before its first transfer.
+  ///
+  /// - Parameter timeLimit: seconds for all hops together, beside what `-m` leaves.
+  init(
+    _ client: HTTPClient, _ request: WireRequest, credential: Credential?, maximumRedirects: Int,
+    followAllMethods: Bool, timeLimit: Double?
+  ) {
+    self.client = client
+    self.credential = credential
+    self.maximumRedirects = maximumRedirects
+    self.followAllMethods = followAllMethods
+    self.timeLimit = timeLimit
+    self.request = request
+    start = client.clock()
+    personalHeaders = request.headers
+    homes = credential?.origins ?? [request.url.origin]
+    hops = HTTPClient.Hops(
+      carriedCredential: credential != nil, url: request.url, cookies: credential?.cookies)
+  }
+
+  /// What is to be sent now, with what may go along to that origin.
+  ///
+  /// - Throws: `origin_refused` for a credential in clear, `timeout` when no time is left.
+  mutating func next() throws(Failure) -> (WireRequest, TransferSettings) {
+    isHome = isHome && homes.contains(request.url.origin)
+    hops.carriedCredential = isHome && credential != nil
+    hops.url = request.url
+    request.headers = isHome ? personalHeaders : []
+    if isHome, let credential { attach(credential) }
+    try client.addDefaults(to: &request)
+    let carriesSecrets =
+      isHome && (credential != nil || personalHeaders.contains { $0.mayBeCredential })
+    var settings =
+      carriesSecrets
+      ? try client.settings(carryingSecretsTo: request.url.origin) : try client.plainSettings()
+    settings.totalTimeout = try timeLeft()
+    settings.compressed = client.options.compressed
+    settings.insecure = client.options.insecure
+    return (request, settings)
+  }
+
+  /// Reads the head of the answer: nil when it is a redirect, whose body nobody wants.
+  mutating func take(_ head: ResponseHead) -> HTTPClient.Hops? {
+    if hops.carriedCredential { keepCookies(of: head) }
+    let follows = followAllMethods || request.method == "GET" || request.method == "HEAD"
+    guard let target = head.redirect, follows, maximumRedirects > 0 else { return hops }
+    location = (head.status, target)
+    return nil
+  }
+
+  /// Goes where the answer that has just ended points; false when it was the final one.
+  ///
+  /// - Throws: `too_many_redirects`; `origin_refused` for a place to which no server may lead.
+  mutating func follow() throws(Failure) -> Bool {
+    guard let location else { return false }
+    self.location = nil
+    count += 1
+    guard count <= maximumRedirects else {
+      throw Failure(
+        .tooManyRedirects, "\(request.url.origin) redirects more than \(maximumRedirects) times",
+        hint: "--max-redirs N allows more")
+    }
+    try redirect(location.status, to: location.target)
+    if HTTPClient.looksLikeSignIn(request.url.path) {
+      hops.signInPage = "HTTP \(location.status) to \(request.url.path)"
+    }
+    let stays = isHome && homes.contains(request.url.origin)
+    client.log?(
+      "* redirect to \(Redactor.maskedQuery(request.url.text))"
+        + (stays || credential == nil ? "" : ", asked without the credential"))
+    return true
+  }
+
+  /// Makes the request that a redirect asks for (RFC 9110, section 15.4).
+  ///
+  /// - Throws: `origin_refused` from https to http, and for a body that would go to another origin.
+  private mutating func redirect(_ status: Int, to target: String) throws(Failure) {
+    let next = try request.url.resolving(target, from: .server)
+    try check(hop: next)
+    request.url = next
+    if status == 303 || (status <= 302 && request.method == "POST") {
+      if request.method != "HEAD" { request.method = "GET" }
+      request.body = nil
+      request.parts = []
+    }
+  }
+
+  private func check(hop next: WebURL) throws(Failure) {
+    let shown = Redactor.withoutQuery(next.text)
+    if request.url.origin.isSecure, !next.origin.isSecure {
+      throw Failure(.originRefused, "refused to follow a redirect from https to \(shown)")
+    }
+    if next.origin != request.url.origin, request.body != nil || !request.parts.isEmpty {
+      throw Failure(
+        .originRefused, "refused to send the request's body to another origin: redirect to \(shown)"
+      )
+    }
+  }
+
+  /// What the limit and `-m`, which counts from the beginning of the command, leave for one hop.
+  private func timeLeft() throws(Failure) -> Double? {
+    let now = client.clock().seconds
+    let left = [
+      client.options.totalTimeout.map { client.began.seconds + $0 - now },
+      timeLimit.map { start.seconds + $0 - now },
+    ].compactMap { $0 }.min()
+    if let left, left <= 0 {
+      throw Failure(
+        .timeout, "\(request.url.origin) did not answer in time",
+        hint: "raise the limit by -m SECONDS")
+    }
+    return left
+  }
+
+  private mutating func attach(_ credential: Credential) {
+    // A header of the person's wins over a header of the recipe that is no credential (rule B2);
+    // the command has refused the others.
+    let own = Set(request.headers.map(\.name.asciiLowercased))
+    request.headers += credential.headers.filter { !own.contains($0.name.asciiLowercased) }
+    if let jar = hops.cookies,
+      let line = jar.header(
+        for: request.url.origin.description, path: request.url.path,
+        isSecure: request.url.origin.isSecure, now: client.clock()),
+      let header = try? WireHeader(name: "Cookie", value: line)
+    {
+      request.headers.append(header)
+    }
+  }
+
+  private mutating func keepCookies(of head: ResponseHead) {
+    guard hops.cookies != nil else { return }
+    for line in head.all("Set-Cookie") {
+      let cookie = HTTPClient.NewCookie(
+        line: line, origin: request.url.origin, path: request.url.path)
+      hops.newCookies.append(cookie)
+      let outcome = hops.cookies?.store(cookie, now: client.clock())
+      if outcome == .overflow {
+        client.warn("a cookie was not kept: the session holds too many already")
+      }
+    }
+  }
+}
+
+extension HTTPClient {
+  /// What a followed chain of redirects has done to the request.
+  public struct Hops {
+    /// Whether the answer is to a request that carried the credential.
+    public var carriedCredential: Bool
+    /// Where the last request went.
+    public var url: WebURL
+    /// The redirect to what looks like a page for signing in, where one was followed.
+    public var signInPage: String?
+    /// The credential's cookies, with what the answers so far have set; none where none are kept.
+    public var cookies: CookieJar?
+    /// The Set-Cookie headers behind those.
+    var newCookies: [NewCookie] = []
+  }
+
+  /// A Set-Cookie header and where it came from.
+  struct NewCookie {
+    let line: String
+    let origin: Origin
+    let path: String
+  }
+}

@@ -1,0 +1,84 @@
+/// Exchanges that are under way at the same time, over one pool of connections.
+final class ParallelExchanges {
+  private final class Flight {
+    var exchange: Exchange
+    /// The answer that is coming is the one that is wanted, and no redirect.
+    var isFinal = false
+    let onHead: (ResponseHead, HTTPClient.Hops) throws(Failure) -> Void
+    let onBody: (UnsafeRawBufferPointer) throws(Failure) -> Void
+    let onEnd: (Failure?) -> Void
+
+    init(
+      _ exchange: Exchange,
+      _ onHead: @escaping (ResponseHead, HTTPClient.Hops) throws(Failure) -> Void,
+      _ onBody: @escaping (UnsafeRawBufferPointer) throws(Failure) -> Void,
+      _ onEnd: @escaping (Failure?) -> Void
+    ) {
+      self.exchange = exchange
+      self.onHead = onHead
+      self.onBody = onBody
+      self.onEnd = onEnd
+    }
+  }
+
+  private let client: HTTPClient
+  private let multi: CurlMulti
+  private var flights: [ObjectIdentifier: Flight] = [:]
+  /// Handles that wait for their next transfer.
+  private var idle: [CurlClient] = []
+
+  /// - Parameter count: how many there will be at the most.
+  init(_ client: HTTPClient, count: Int) throws(Failure) {
+    self.client = client
+    multi = try CurlMulti(connections: count)
+  }
+
+  /// Starts one: `onHead` and `onBody` get the final answer as it comes, `onEnd` is called when that
+  /// is over, also when what went before has thrown.
+  func start(
+    _ exchange: Exchange,
+    onHead: @escaping (ResponseHead, HTTPClient.Hops) throws(Failure) -> Void,
+    onBody: @escaping (UnsafeRawBufferPointer) throws(Failure) -> Void,
+    onEnd: @escaping (Failure?) -> Void
+  ) {
+    let flight = Flight(exchange, onHead, onBody, onEnd)
+    do throws(Failure) { try begin(flight) } catch { onEnd(error) }
+  }
+
+  /// Sends and receives what can be without waiting.
+  func advance() throws(Failure) {
+    for (handle, failure) in try multi.advance() {
+      guard let flight = flights.removeValue(forKey: ObjectIdentifier(handle)) else { continue }
+      idle.append(handle)
+      do throws(Failure) {
+        if let failure { throw failure }
+        if try flight.exchange.follow() { try begin(flight) } else { flight.onEnd(nil) }
+      } catch {
+        flight.onEnd(error)
+      }
+    }
+  }
+
+  /// Waits as `CurlMulti.wait` does.
+  func wait(milliseconds: Int, for descriptors: [Int32]) throws(Failure) -> [Int32] {
+    try multi.wait(milliseconds: milliseconds, for: descriptors)
+  }
+
+  private func begin(_ flight: Flight) throws(Failure) {
+    var (request, settings) = try flight.exchange.next()
+    settings.sharesConnection = request.url.origin.isSecure
+    let handle = if let used = idle.popLast() { used } else { try CurlClient() }
+    client.log(request)
+    flight.isFinal = false
+    handle.begin(request, settings: settings) { [client] (head) throws(Failure) in
+      client.log(head)
+      guard let hops = flight.exchange.take(head) else { return }
+      flight.isFinal = true
+      try flight.onHead(head, hops)
+    } onBody: { (bytes) throws(Failure) in
+      if flight.isFinal { try flight.onBody(bytes) }
+    }
+    try multi.add(handle)
+    flights[ObjectIdentifier(handle)] = flight
+  }
+}

@@ -1,0 +1,294 @@
+/// Many requests of one session that are under way at the same time: one renewal serves all.
+///
+/// Nothing here waits but `wait` and a renewal, for which all that is under way is let come to its
+/// end first; then those that were not accepted are sent once more.
+public final class ProtectedBatch {
+  /// An answer, whole.
+  public struct Reply {
+    /// Status line and headers.
+    public let head: ResponseHead
+    /// Decoded, if that was asked for.
+    public let body: [UInt8]
+  }
+
+  /// Gets what came of one request.
+  public typealias Finish = (Result<Reply, Failure>) -> Void
+
+  private final class Job {
+    let wanted: ProtectedRequest
+    let finish: Finish
+    var attempt: SessionKeeper.Attempt
+    var head: ResponseHead?
+    var body: [UInt8] = []
+    /// Which session it was sent with.
+    var generation = 0
+    /// The answer that did not accept the session.
+    var rejection: Answer?
+    var isRepeat = false
+
+    init(_ wanted: ProtectedRequest, _ finish: @escaping Finish) {
+      self.wanted = wanted
+      self.finish = finish
+      attempt = SessionKeeper.Attempt(wanted, mayRenew: false)
+    }
+  }
+
+  /// What did not help is not tried again so soon; seconds.
+  private static let patience: Double = 60
+
+  private let keeper: SessionKeeper
+  private let exchanges: ParallelExchanges
+  private let limit: Int
+  private let largestBody: Int
+  /// None: requests carry nothing.
+  private var carried: CarriedSession?
+  /// Goes up with each session that takes the place of another.
+  private var generation = 0
+  private var jobs: [ObjectIdentifier: Job] = [:]
+  /// Requests that wait for a session to be sent with.
+  private var waiting: [Job] = []
+  /// What became of requests with the present session.
+  private var record = Record()
+  /// When a renewal last turned out to be no help.
+  private var uselessAt: Moment?
+  /// Why there is no session, and until when nothing is done about it; nil: for good.
+  private var trouble: (failure: Failure, until: Moment?)?
+
+  private struct Record {
+    /// One was accepted.
+    var hasAccepted = false
+    /// One was accepted that had not been before.
+    var hasHelped = false
+    /// It was due as soon as it was there, by whosever clock: it is used as it is (rule B6).
+    var ignoresDue = false
+  }
+
+  /// - Parameters:
+  ///   - session: what the requests carry; none: nothing.
+  ///   - count: how many are under way at the most. One at a time, where each answer brings a new
+  ///     token: the order of two that come at once is not known.
+  ///   - largestBody: bytes of one answer, which is held in memory.
+  /// - Throws: `failed` without libcurl.
+  public init(
+    _ keeper: SessionKeeper, _ session: Session?, count: Int, largestBody: Int
+  ) throws(Failure) {
+    self.keeper = keeper
+    self.largestBody = largestBody
+    limit = keeper.profile.recipe.session.renewOnEveryResponse && session != nil ? 1 : count
+    exchanges = try ParallelExchanges(keeper.api.http, count: limit)
+    carried = session.map {
+      CarriedSession(session: $0, mayRenew: false, rereadings: keeper.rereadings)
+    }
+  }
+
+  /// Requests that have no result yet.
+  public var count: Int { jobs.count + waiting.count }
+
+  /// Whether another request may start now.
+  public var hasRoom: Bool { !isPaused && count < limit }
+
+  /// What is under way comes to its end first: the session has to be renewed.
+  private var isPaused: Bool { !waiting.isEmpty }
+
+  /// Starts a request; `finish` gets its answer, at once where it cannot be sent.
+  public func start(_ wanted: ProtectedRequest, finish: @escaping Finish) {
+    let job = Job(wanted, finish)
+    do throws(Failure) {
+      if let carried {
+        try keeper.check(wanted.request.url, for: carried.session)
+        if let failure = currentTrouble(isGood: !isDue(carried.session)) { throw failure }
+        if isPaused || isDue(carried.session) { return waiting.append(job) }
+      } else if try !keeper.api.requestOrigins().contains(wanted.request.url.origin) {
+        throw Failure(
+          .originRefused,
+          "\(keeper.profile.name): \(wanted.request.url.origin) is not an origin of the profile",
+          hint: "authctl get --anonymous URL asks any")
+      }
+      try send(job)
+    } catch {
+      finish(.failure(error))
+    }
+  }
+
+  /// Waits until there is something to do, one of `descriptors` can be read, or the time is over.
+  ///
+  /// - Returns: those of `descriptors` that can be read, or have ended.
+  public func wait(milliseconds: Int, for descriptors: [Int32]) throws(Failure) -> [Int32] {
+    try exchanges.wait(
+      milliseconds: isPaused && jobs.isEmpty ? 0 : milliseconds, for: descriptors)
+  }
+
+  /// Does what can be done without waiting, and the renewal when its time has come.
+  public func advance() throws(Failure) {
+    try exchanges.advance()
+    if isPaused, jobs.isEmpty { replaceSession() }
+  }
+
+  /// Gives up what is under way: `failure` is what came of it.
+  public func abandon(_ failure: Failure) {
+    let given = Array(jobs.values) + waiting
+    jobs = [:]
+    waiting = []
+    for job in given { job.finish(.failure(failure)) }
+  }
+
+  // MARK: - One request
+
+  private func send(_ job: Job) throws(Failure) {
+    job.rejection = nil
+    job.head = nil
+    job.body = []
+    job.generation = generation
+    var credential: Credential?
+    if let carried {
+      job.attempt = SessionKeeper.Attempt(job.wanted, mayRenew: !job.isRepeat && mayRenew)
+      switch try keeper.credential(of: carried.session, for: job.wanted) {
+      case .ready(let ready): credential = ready
+      case .rejected(let answer): return try refused(job, answer)
+      }
+    }
+    let wanted = job.wanted
+    jobs[ObjectIdentifier(job)] = job
+    exchanges.start(
+      Exchange(
+        keeper.api.http, wanted.request, credential: credential,
+        maximumRedirects: wanted.maximumRedirects, followAllMethods: wanted.followsAllMethods,
+        timeLimit: wanted.timeLimit)
+    ) { [self] (head, hops) throws(Failure) in
+      guard var session = carried?.session else { return job.head = head }
+      try keeper.take(head, hops, &job.attempt, &session) { (head, _) in job.head = head }
+      carried?.session = session
+    } onBody: { [self] (bytes) throws(Failure) in
+      guard carried != nil else { return try collect(bytes, job) }
+      try keeper.take(bytes, &job.attempt) { (head, _) in
+        job.head = head
+      } _: { (bytes) throws(Failure) in
+        try collect(bytes, job)
+      }
+    } onEnd: { [self] failure in
+      ended(job, failure)
+    }
+  }
+
+  private func collect(_ bytes: UnsafeRawBufferPointer, _ job: Job) throws(Failure) {
+    guard job.body.count + bytes.count <= largestBody else {
+      throw Failure(
+        .failed, "the answer is longer than \(largestBody >> 20) MiB",
+        hint: "authctl get -o FILE takes one of any length")
+    }
+    job.body.append(contentsOf: bytes)
+  }
+
+  private func ended(_ job: Job, _ failure: Failure?) {
+    // Given up meanwhile.
+    guard jobs.removeValue(forKey: ObjectIdentifier(job)) != nil else { return }
+    do throws(Failure) {
+      if let failure { throw failure }
+      let rejection =
+        carried == nil
+        ? nil
+        : try keeper.rejection(&job.attempt) { (head, _) in
+          job.head = head
+        } _: { (bytes) throws(Failure) in
+          try collect(bytes, job)
+        }
+      if let rejection { return try refused(job, rejection) }
+      if job.generation == generation {
+        record.hasAccepted = true
+        if job.isRepeat { record.hasHelped = true }
+      }
+      job.finish(.success(Reply(head: job.head ?? ResponseHead(), body: job.body)))
+    } catch {
+      job.finish(.failure(error))
+    }
+  }
+
+  /// The session was not accepted: once more with another, or that was it.
+  private func refused(_ job: Job, _ answer: Answer) throws(Failure) {
+    guard let carried else { return }
+    if job.isRepeat {
+      if !record.hasHelped { uselessAt = keeper.clock() }
+      throw keeper.rejected(carried.session, answer)
+    }
+    if job.generation != generation {
+      job.isRepeat = true
+      return try send(job)
+    }
+    guard mayRenew || carried.rereadings > 0 && carried.session.variable == nil else {
+      throw keeper.rejected(carried.session, answer)
+    }
+    job.rejection = answer
+    waiting.append(job)
+  }
+
+  // MARK: - The session
+
+  /// Whether the session must be renewed before it goes with another request.
+  private func isDue(_ session: Session) -> Bool {
+    guard !record.ignoresDue, session.isDue(now: keeper.clock()) else { return false }
+    return (session.secondsLeft(now: keeper.clock()) ?? 1) <= 0
+      || session.refreshable && keeper.api.canRefresh(session)
+  }
+
+  /// Whether a renewal may help: the server takes what it brings.
+  private var mayRenew: Bool {
+    guard let session = carried?.session, session.refreshable, keeper.api.canRefresh(session),
+      generation == 0 || record.hasAccepted
+    else { return false }
+    return uselessAt.map { keeper.clock().seconds - $0.seconds > Self.patience } ?? true
+  }
+
+  private func currentTrouble(isGood: Bool) -> Failure? {
+    guard let trouble else { return nil }
+    guard let until = trouble.until else { return trouble.failure }
+    return isGood || keeper.clock().seconds > until.seconds ? nil : trouble.failure
+  }
+
+  /// Nothing is under way: the session is renewed, and what waited for that is sent.
+  private func replaceSession() {
+    guard let before = carried else { return }
+    let jobs = waiting
+    waiting = []
+    do throws(Failure) {
+      if let failure = currentTrouble(isGood: false) { throw failure }
+      let isReplaced = try replace()
+      for job in jobs {
+        do throws(Failure) {
+          if let answer = job.rejection {
+            guard isReplaced else { throw keeper.rejected(before.session, answer) }
+            job.isRepeat = true
+          }
+          try send(job)
+        } catch {
+          job.finish(.failure(error))
+        }
+      }
+    } catch {
+      let isOver = error.kind == .sessionExpired
+      trouble = (error, isOver ? nil : Moment(seconds: keeper.clock().seconds + Self.patience))
+      for job in jobs { job.finish(.failure(error)) }
+    }
+  }
+
+  /// Whether there is another session now.
+  private func replace() throws(Failure) -> Bool {
+    guard var next = carried else { return false }
+    let before = next.session
+    if isDue(before) {
+      next.session = try keeper.fresh(before)
+    } else {
+      next.mayRenew = mayRenew
+      guard try keeper.replace(&next) else {
+        // The store need not be asked again for each that is refused.
+        carried?.rereadings = 0
+        return false
+      }
+    }
+    carried = next
+    guard keeper.isNewer(next.session, than: before) else { return false }
+    generation += 1
+    carried?.rereadings = keeper.rereadings
+    record = Record(ignoresDue: next.session.isDue(now: keeper.clock()))
+    return true
+  }
+}

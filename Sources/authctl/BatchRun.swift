@@ -1,0 +1,211 @@
+internal import AuthKit
+internal import Glibc
+
+/// The requests of a batch, from lines of standard input to lines of standard output.
+///
+/// Nothing grows with their number: a line is read when there is room for its request, and answers
+/// that wait for an earlier one are bounded, in number and in bytes.
+final class BatchRun {
+  /// Bytes of one answer, which is held in memory.
+  private static let largestBody = 64 << 20
+  /// How many answers, and how many bytes of them, may wait for an earlier one.
+  private static let mostHeld = 1000
+  private static let largestHeld = 64 << 20
+
+  /// Why no further request is started.
+  private enum Stop {
+    case signal(Int32)
+    case failFast(line: Int)
+    case input(Failure)
+  }
+
+  private let app: App
+  private let options: Batch
+  private let keeper: SessionKeeper
+  private let batch: ProtectedBatch
+  private let accepted: (Int) -> Bool
+  private let masked: Set<String>
+  private var input = LineInput()
+  /// The line that was read last, from 1.
+  private var number = 0
+  /// Requests so far, the answer that is written next, and those that are there already.
+  private var count = 0
+  private var next = 0
+  private var held: [Int: SharedSecret] = [:]
+  private var heldBytes = 0
+  private var stop: Stop?
+  private var worst: Int32 = 0
+  /// Standard output cannot be written.
+  private var failure: Failure?
+
+  init(_ app: App, _ options: Batch, _ choice: Choice, _ keeper: SessionKeeper) throws(Failure) {
+    self.app = app
+    self.options = options
+    self.keeper = keeper
+    accepted = try options.status.accepted()
+    masked = options.showSecrets ? [] : choice.profile.maskedHeaders
+    batch = try ProtectedBatch(
+      keeper, options.anonymous ? nil : try app.session(for: choice, keeper),
+      count: options.parallel, largestBody: Self.largestBody)
+  }
+
+  /// - Returns: the highest exit status of all requests.
+  func run() throws(Failure) -> Int32 {
+    let relay = try SignalRelay([SIGINT, SIGTERM, SIGHUP])
+    while true {
+      while let signal = relay.next() { interrupt(signal) }
+      while hasRoom, delay <= 0, let line = input.next() { start(line) }
+      if batch.count == 0, stop != nil || input.isExhausted { break }
+      let wantsInput = hasRoom && delay <= 0 && !input.isExhausted
+      let ready = try batch.wait(
+        milliseconds: delay > 0 ? Int(min(delay, 1) * 1000) : 1000,
+        for: [relay.descriptor] + (wantsInput ? [STDIN_FILENO] : []))
+      if wantsInput, ready.contains(STDIN_FILENO) { read() }
+      try batch.advance()
+      if let failure { throw failure }
+    }
+    return try end(relay)
+  }
+
+  // MARK: - Starting
+
+  private var hasRoom: Bool {
+    stop == nil && batch.hasRoom
+      && (options.unordered || count - next < Self.mostHeld && heldBytes < Self.largestHeld)
+  }
+
+  /// Seconds until the next request may start; 0: now. What slows a batch down has its place here.
+  private var delay: Double { 0 }
+
+  private func read() {
+    do throws(Failure) { try input.fill() } catch { stop = .input(error) }
+  }
+
+  private func start(_ line: LineInput.Line) {
+    guard let (id, wish) = read(line) else { return }
+    let (place, number) = (count, number)
+    count += 1
+    do throws(Failure) {
+      var wanted = ProtectedRequest(
+        try wish.get().request(app, keeper, isAnonymous: options.anonymous))
+      wanted.accepted = accepted
+      wanted.timeLimit = options.network.maximumTime?.seconds
+      batch.start(wanted) { [self] result in
+        finish(place, number, answer(to: id, result))
+      }
+    } catch {
+      finish(place, number, answer(to: id, .failure(error)))
+    }
+  }
+
+  /// What a line asks for; nil for an empty one.
+  private func read(_ line: LineInput.Line) -> (id: JSONValue, Result<BatchLine, Failure>)? {
+    number += 1
+    switch line {
+    case .tooLong:
+      return (.null, .failure(Failure(.usage, "line \(number) is longer than 64 MiB")))
+    case .whole(let bytes):
+      if bytes.allSatisfy({ $0 == 0x20 || $0 == 0x09 || $0 == 0x0D }) { return nil }
+      return BatchLine.read(bytes, number: number)
+    }
+  }
+
+  // MARK: - Answers
+
+  private func answer(
+    to id: JSONValue, _ result: Result<ProtectedBatch.Reply, Failure>
+  ) -> (answer: BatchAnswer, code: Int32) {
+    var answer = BatchAnswer(id: id)
+    switch result {
+    case .success(let reply):
+      answer.status = reply.head.status
+      answer.head = reply.head
+      answer.masked = masked
+      answer.body = reply.body
+      let isWanted = reply.head.status < 300 || accepted(reply.head.status)
+      return (answer, isWanted ? 0 : Failure.Kind(status: reply.head.status).exitCode)
+    case .failure(var failure):
+      failure.profile = failure.profile ?? app.context.profile
+      failure.account = failure.account ?? app.context.account
+      answer.status = failure.status
+      answer.error = app.console.json(failure)
+      return (answer, failure.kind.exitCode)
+    }
+  }
+
+  private func finish(_ place: Int, _ number: Int, _ result: (answer: BatchAnswer, code: Int32)) {
+    worst = max(worst, result.code)
+    if result.code != 0, options.failFast, stop == nil { stop = .failFast(line: number) }
+    put(place, result.answer.line())
+  }
+
+  /// Writes an answer, or holds it until those before it are there.
+  private func put(_ place: Int, _ line: SharedSecret) {
+    guard !options.unordered else { return write(line) }
+    held[place] = line
+    heldBytes += line.secret.count
+    while let line = held.removeValue(forKey: next) {
+      next += 1
+      heldBytes -= line.secret.count
+      write(line)
+    }
+  }
+
+  private func write(_ line: SharedSecret) {
+    do throws(Failure) {
+      try line.withBytes { (bytes) throws(Failure) in try app.console.write(bytes) }
+    } catch {
+      failure = failure ?? error
+    }
+  }
+
+  // MARK: - The end
+
+  /// The first time no further request is started; the second time none is waited for.
+  private func interrupt(_ signal: Int32) {
+    if case .signal? = stop {
+      batch.abandon(Failure(.failed, "interrupted before the answer came"))
+    }
+    stop = .signal(signal)
+  }
+
+  private func end(_ relay: SignalRelay) throws(Failure) -> Int32 {
+    let unsent = answerUnsent()
+    if let failure { throw failure }
+    switch stop {
+    case .signal(let signal):
+      app.console.report(summary("interrupted", unsent))
+      throw relay.passOn(signal)
+    case .failFast(let line):
+      app.console.report(summary("stopped after line \(line) (--fail-fast)", unsent))
+    case .input(let failure): throw failure
+    case nil: break
+    }
+    return worst
+  }
+
+  /// An answer for each line that was read and not sent; their number.
+  private func answerUnsent() -> Int {
+    let why: String
+    switch stop {
+    case .signal: why = "interrupted"
+    case .failFast(let line): why = "line \(line) failed (--fail-fast)"
+    case .input: why = "standard input could not be read to its end"
+    case nil: return 0
+    }
+    var unsent = 0
+    while let line = input.next() {
+      guard let (id, _) = read(line) else { continue }
+      unsent += 1
+      put(count, answer(to: id, .failure(Failure(.failed, "not sent: \(why)"))).answer.line())
+      count += 1
+    }
+    return unsent
+  }
+
+  private func summary(_ what: String, _ unsent: Int) -> Failure {
+    Failure(
+      .failed, "\(what): \(count - unsent) lines answered, \(unsent) read and not sent",
+      hint: input.isExhausted ? nil : "nothing was read from line \(number + 1) on")
+  }
+}

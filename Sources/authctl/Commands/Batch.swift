@@ -1,0 +1,58 @@
+internal import ArgumentParser
+internal import AuthKit
+
+/// `authctl batch`
+struct Batch: Command {
+  static let configuration = CommandConfiguration(
+    commandName: "batch", abstract: "Many requests in one process: NDJSON in, NDJSON out.",
+    discussion: """
+      Each line of standard input asks for one request, each line of standard
+      output is its answer:
+        {"id":1,"method":"POST","url":"/orders","json":{"item":7}}
+        {"id":1,"status":201,"headers":{...},"json":{"order":12}}
+      method is GET where it is left out. json is sent as JSON; body is a text
+      that is sent as it stands, as a form unless headers has a Content-Type.
+      An answer has json, body (text) or body_base64; what went wrong with a
+      line is its error, and the others go on. Ends with the highest exit code.
+
+      Examples:
+        authctl batch < requests.ndjson > answers.ndjson
+        seq 100 | jq -c '{id:., url:"/items/\\(.)"}' | authctl batch --parallel 20
+        authctl batch -p shop --fail-fast < orders.ndjson
+      """)
+
+  @Option(
+    parsing: .unconditional,
+    help: ArgumentHelp("How many requests may be under way (8).", valueName: "n"))
+  var parallel: Int = 8
+
+  @Flag(help: "Each answer as soon as it is there.")
+  var unordered = false
+
+  @Flag(name: .customLong("fail-fast"), help: "Start no further request after a failure.")
+  var failFast = false
+
+  @Flag(name: .customLong("show-secrets"), help: "Do not mask headers.")
+  var showSecrets = false
+
+  @Flag(help: "Send no credential but what a line's headers give.")
+  var anonymous = false
+
+  @OptionGroup var status: StatusOptions
+  @OptionGroup(title: "Network") var network: NetworkOptions
+  @OptionGroup(title: "Global options") var globals: Globals
+
+  func run(in app: App) throws(Failure) -> Int32 {
+    guard (1...500).contains(parallel) else {
+      throw Failure(.usage, "--parallel \(parallel): write 1 to 500")
+    }
+    // A line never chooses (rule A12).
+    let choice = try app.choose()
+    var http = network.http
+    // -m is for each request.
+    http.totalTimeout = nil
+    let keeper = try app.keeper(for: choice.profile, options: http)
+    if network.insecure { app.console.insist("-k: the certificates are not verified") }
+    return try BatchRun(app, self, choice, keeper).run()
+  }
+}

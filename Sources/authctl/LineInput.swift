@@ -1,0 +1,71 @@
+internal import AuthKit
+internal import Glibc
+
+/// Lines of standard input, read as they come and held no longer than they are wanted.
+struct LineInput {
+  enum Line {
+    case whole([UInt8])
+    /// Longer than a body may be; it is passed over.
+    case tooLong
+  }
+
+  /// Bytes.
+  static let longest = 64 << 20
+  private static let chunk = 65_536
+
+  private var bytes: [UInt8] = []
+  /// Where the next line begins, and how far no line end was found.
+  private var start = 0
+  private var searched = 0
+  private var isSkipping = false
+  private var isAtEnd = false
+
+  /// Whether there is nothing more to come.
+  var isExhausted: Bool { isAtEnd && start == bytes.count }
+
+  /// The next line, without its line end, when it has come.
+  mutating func next() -> Line? {
+    while true {
+      let end = bytes[searched...].firstIndex(of: UInt8(ascii: "\n"))
+      searched = end ?? bytes.count
+      if isSkipping {
+        start = end.map { $0 + 1 } ?? bytes.count
+        searched = start
+        if end == nil { return nil }
+        isSkipping = false
+        continue
+      }
+      if let end {
+        defer {
+          start = end + 1
+          searched = start
+        }
+        return .whole(Array(bytes[start..<end]))
+      }
+      if bytes.count - start > Self.longest {
+        isSkipping = true
+        return .tooLong
+      }
+      guard isAtEnd, start < bytes.count else { return nil }
+      defer { start = bytes.count }
+      return .whole(Array(bytes[start...]))
+    }
+  }
+
+  /// Reads once.
+  ///
+  /// - Throws: `failed` when standard input cannot be read.
+  mutating func fill() throws(Failure) {
+    bytes.removeFirst(start)
+    searched -= start
+    start = 0
+    var chunk = [UInt8](repeating: 0, count: Self.chunk)
+    let count = read(STDIN_FILENO, &chunk, chunk.count)
+    if count < 0 {
+      if errno == EINTR || errno == EAGAIN { return }
+      throw Failure(.failed, "cannot read standard input: \(File.reason())")
+    }
+    isAtEnd = count == 0
+    bytes += chunk[..<count]
+  }
+}

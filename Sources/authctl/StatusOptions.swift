@@ -1,0 +1,45 @@
+internal import ArgumentParser
+internal import AuthKit
+
+/// Which statuses of an answer end with 0 (contract section 3).
+struct StatusOptions: ParsableArguments {
+  @Option(
+    parsing: .unconditionalSingleValue,
+    help: ArgumentHelp("Statuses that end with 0: 404,409 or 4xx.", valueName: "list"))
+  var ok: [String] = []
+
+  @Flag(name: .customLong("ignore-status"), help: "The same as --ok 3xx,4xx,5xx.")
+  var ignoreStatus = false
+
+  /// The statuses that the person takes for success.
+  ///
+  /// - Throws: `usage` for a list that is none.
+  func accepted() throws(Failure) -> (Int) -> Bool {
+    var ranges: [ClosedRange<Int>] = ignoreStatus ? [300...599] : []
+    for text in ok.flatMap({ $0.utf8.split(separator: UInt8(ascii: ",")) }) {
+      let word = (String(text) ?? "").lowercased().trimmingSpaces
+      if word.utf8.count == 3, word.utf8.dropFirst().elementsEqual("xx".utf8),
+        let hundred = Int(word.prefix(1)), (1...5).contains(hundred)
+      {
+        ranges.append((hundred * 100)...(hundred * 100 + 99))
+      } else if let status = Int(word), (100...599).contains(status) {
+        ranges.append(status...status)
+      } else {
+        throw Failure(.usage, "--ok \(DisplayText.oneLine(word, limit: 20)): write 404,409 or 4xx")
+      }
+    }
+    return { [ranges] status in ranges.contains { $0.contains(status) } }
+  }
+}
+
+extension Failure.Kind {
+  /// What an unwanted status of an answer stands for.
+  init(status: Int) {
+    self =
+      switch status {
+      case 300...399: .redirect
+      case 400...499: .clientError
+      default: .serverError
+      }
+  }
+}
