@@ -52,6 +52,9 @@ final class BatchRun {
   /// - Returns: the highest exit status of all requests.
   func run() throws(Failure) -> Int32 {
     let relay = try SignalRelay([SIGINT, SIGTERM, SIGHUP])
+    if isatty(STDIN_FILENO) == 1 {
+      app.console.notice("Reading requests from the terminal, one a line; Ctrl-D ends them.")
+    }
     while true {
       while let signal = relay.next() { interrupt(signal) }
       while hasRoom, delay <= 0, let line = input.next() { start(line) }
@@ -170,6 +173,7 @@ final class BatchRun {
   }
 
   private func end(_ relay: SignalRelay) throws(Failure) -> Int32 {
+    batch.storeCookies()
     let unsent = answerUnsent()
     if let failure { throw failure }
     switch stop {
@@ -205,7 +209,7 @@ final class BatchRun {
 
   private func summary(_ what: String, _ unsent: Int) -> Failure {
     Failure(
-      .failed, "\(what): \(count - unsent) lines answered, \(unsent) read and not sent",
+      .failed, "\(what): \(count - unsent) answered, \(unsent) read and not sent",
       hint: input.isExhausted ? nil : "nothing was read from line \(number + 1) on")
   }
 }

@@ -35,6 +35,8 @@ public final class ProtectedBatch {
 
   /// What did not help is not tried again so soon; seconds.
   private static let patience: Double = 60
+  /// After how many cookies they are stored.
+  private static let mostCookies = 100
 
   private let keeper: SessionKeeper
   private let exchanges: ParallelExchanges
@@ -49,6 +51,8 @@ public final class ProtectedBatch {
   private var waiting: [Job] = []
   /// What became of requests with the present session.
   private var record = Record()
+  /// Cookies that answers have set since they were last stored: a store takes longer than a request.
+  private var newCookies: [HTTPClient.NewCookie] = []
   /// When a renewal last turned out to be no help.
   private var uselessAt: Moment?
   /// Why there is no session, and until when nothing is done about it; nil: for good.
@@ -121,7 +125,21 @@ public final class ProtectedBatch {
   /// Does what can be done without waiting, and the renewal when its time has come.
   public func advance() throws(Failure) {
     try exchanges.advance()
+    if newCookies.count >= Self.mostCookies { storeCookies() }
     if isPaused, jobs.isEmpty { replaceSession() }
+  }
+
+  /// Stores what the answers have changed; to be called when all is done, too.
+  public func storeCookies() {
+    guard let session = carried?.session, session.variable == nil, !newCookies.isEmpty else {
+      return
+    }
+    do throws(Failure) {
+      try keeper.update(session, cookies: newCookies, tokens: nil)
+    } catch {
+      keeper.warn("\(session.profile): new cookies could not be stored: \(error.message)")
+    }
+    newCookies = []
   }
 
   /// Gives up what is under way: `failure` is what came of it.
@@ -141,7 +159,8 @@ public final class ProtectedBatch {
     job.generation = generation
     var credential: Credential?
     if let carried {
-      job.attempt = SessionKeeper.Attempt(job.wanted, mayRenew: !job.isRepeat && mayRenew)
+      job.attempt = SessionKeeper.Attempt(
+        job.wanted, mayRenew: !job.isRepeat && mayRenew, storesCookiesLater: true)
       switch try keeper.credential(of: carried.session, for: job.wanted) {
       case .ready(let ready): credential = ready
       case .rejected(let answer): return try refused(job, answer)
@@ -157,6 +176,7 @@ public final class ProtectedBatch {
     ) { [self] (head, hops) throws(Failure) in
       guard var session = carried?.session else { return job.head = head }
       try keeper.take(head, hops, &job.attempt, &session) { (head, _) in job.head = head }
+      if session.cookies != carried?.session.cookies { newCookies += job.attempt.newCookies }
       carried?.session = session
     } onBody: { [self] (bytes) throws(Failure) in
       guard carried != nil else { return try collect(bytes, job) }
@@ -273,6 +293,8 @@ public final class ProtectedBatch {
   /// Whether there is another session now.
   private func replace() throws(Failure) -> Bool {
     guard var next = carried else { return false }
+    // A renewal begins with what is stored.
+    storeCookies()
     let before = next.session
     if isDue(before) {
       next.session = try keeper.fresh(before)

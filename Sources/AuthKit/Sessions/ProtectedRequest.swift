@@ -146,7 +146,7 @@ extension SessionKeeper {
     }
     if hops.carriedCredential {
       // Before the body: whatever becomes of that, the server has changed its mind by now.
-      try keepChanges(of: &session, head, hops)
+      try keepChanges(of: &session, head, hops, storesLater: attempt.storesCookiesLater)
       attempt.verdict = verdict(on: head.status, attempt.wanted, attempt.mayRenew)
       attempt.head = head
       attempt.hops = hops
@@ -191,15 +191,21 @@ extension SessionKeeper {
     let wanted: ProtectedRequest
     /// Whether the session can be replaced when the answer does not accept it.
     let mayRenew: Bool
+    /// Whether the caller stores new cookies, `newCookies`, in his own time.
+    let storesCookiesLater: Bool
     fileprivate var verdict = Verdict.accepted
     fileprivate var head = ResponseHead()
     fileprivate var hops: HTTPClient.Hops?
     fileprivate var body: [UInt8] = []
 
-    init(_ wanted: ProtectedRequest, mayRenew: Bool) {
+    init(_ wanted: ProtectedRequest, mayRenew: Bool, storesCookiesLater: Bool = false) {
       self.wanted = wanted
       self.mayRenew = mayRenew
+      self.storesCookiesLater = storesCookiesLater
     }
+
+    /// The cookies that the answer set.
+    var newCookies: [HTTPClient.NewCookie] { hops?.newCookies ?? [] }
   }
 
   /// What a status says about the credential.
@@ -274,7 +280,7 @@ extension SessionKeeper {
 
   /// Cookies and rotated values that an answer brought.
   private func keepChanges(
-    of session: inout Session, _ head: ResponseHead, _ hops: HTTPClient.Hops
+    of session: inout Session, _ head: ResponseHead, _ hops: HTTPClient.Hops, storesLater: Bool
   ) throws(Failure) {
     guard session.variable == nil else { return }
     let keepsCookies = profile.recipe.request.cookies
@@ -295,7 +301,9 @@ extension SessionKeeper {
     // The answer is here and stands: what cannot be kept is a warning.
     do throws(Failure) {
       _ = try api.requestHeaders(api.values(of: changed))
-      try update(changed, cookies: hops.newCookies, tokens: tokens)
+      if tokens != nil || !storesLater {
+        try update(changed, cookies: hops.newCookies, tokens: tokens)
+      }
       session = changed
     } catch {
       warn("\(profile.name): new cookies or values could not be stored: \(error.message)")
