@@ -105,7 +105,7 @@ struct Examination {
     do throws(Failure) { store = try app.store(mayPrompt: false) } catch {
       storeProblem = "the store is not known"
       if configIsWrong {
-        checks.add("store", .skipped, "not looked at: config.toml has a mistake")
+        checks.add("store", .skipped, "not looked at: the configuration is wrong")
       } else {
         checks.add(Check("store", error))
       }

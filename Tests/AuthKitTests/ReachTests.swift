@@ -24,7 +24,7 @@ import Testing
     ("proxy.corp:3128", "proxy.corp:3128"), ("http://proxy.corp:3128/", "proxy.corp:3128"),
     ("http://us:pw@proxy.corp:3128", "proxy.corp:3128"), ("us:pw@proxy.corp", "proxy.corp"),
     ("http://us:p/w@proxy.corp/", "proxy.corp"), ("http://us:p@w@proxy.corp?x", "proxy.corp"),
-    ("socks5h://[::1]:1080", "[::1]:1080"), ("", ""), ("x\u{1B}[2J", "x\\u{1b}[2J"),
+    ("socks5h://[::1]:1080", "[::1]:1080"), ("", ""), ("x\u{1B}[2J", "x\\u{1B}[2J"),
   ])
   func hostsOfProxies(_ address: String, _ host: String) {
     #expect(Proxies.host(of: address) == host)

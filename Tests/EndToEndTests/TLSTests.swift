@@ -179,8 +179,7 @@ struct TLSTests {
         unknown.contains(
           """
 
-          FAIL  shop      TLS with \(server.url) failed: SSL certificate
-                          problem: self-signed certificate
+          FAIL  shop      TLS with \(server.url) failed: SSL certificate problem: self-signed certificate
                           mend: network.ca_file in the profile names the authority that signed its certificate
 
           """), "\(unknown)")
@@ -210,8 +209,7 @@ struct TLSTests {
         text.contains(
           """
 
-          FAIL  shop      TLS with \(server.url) failed: SSL certificate
-                          problem: certificate has expired
+          FAIL  shop      TLS with \(server.url) failed: SSL certificate problem: certificate has expired
                           mend: a new certificate at the server, or the right time here: timedatectl set-ntp true
 
           """), "\(text)")
