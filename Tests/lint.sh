@@ -77,8 +77,8 @@ door 'the clock is read in App.swift and handed on' \
   'CLOCK_REALTIME|(?<![\w.])time\s*\(\s*(nil|NULL|&)|gettimeofday|\bDate\s*\(|SystemClock' \
   Sources/authctl/App.swift
 # Bounds of waiting, which no test sets.
-door 'time limits are kept by the store and by password commands' \
-  'CLOCK_MONOTONIC|ContinuousClock|SuspendingClock' \
+door 'time limits are kept by the store and by password commands; waits are timed by App.uptime' \
+  'CLOCK_MONOTONIC|ContinuousClock|SuspendingClock' Sources/authctl/App.swift \
   Sources/AuthKit/Stores/SecretServiceBus.swift Sources/authctl/SecretCommand.swift
 door 'questions are asked by Terminal.swift' '"/dev/tty"|\btcsetattr\s*\(|\bgetpass\s*\(' \
   Sources/authctl/Terminal.swift

@@ -80,6 +80,9 @@ public struct Failure: Error {
   public var account: String?
   /// The command to run or the fact that helps.
   public var hint: String?
+  /// Whether the person's own request broke off, or got no answer in time: not a sign-in or renewal
+  /// on its behalf. What `--retry` may send again.
+  public var isOfRequest = false
   /// The key of a profile that is wrong, by its names from the root.
   var key: [String]?
 

@@ -19,35 +19,47 @@ final class BodySink {
 
   private let console: Console
   private let isRaw: Bool
+  /// Something has left this process, or could have.
+  private var hasWritten = false
   private var target: Target
 
+  /// - Parameter isLines: what is wanted is made of the body: a line after the other, as they come.
   init(
     _ console: Console, head: ResponseHead, _ options: OutputOptions, isWanted: Bool,
-    shownHead: String?
+    shownHead: String?, isLines: Bool = false
   ) throws(Failure) {
     self.console = console
     isRaw = options.raw
     let path = options.file.flatMap { $0 == "-" ? nil : $0 }
     if let path, isWanted {
       target = .file(try OutputFile(path))
-    } else if path != nil {
+    } else if path != nil || isLines && !isWanted {
       target = .excerpt([])
     } else if console.isOutTerminal, !options.raw {
       let type = head.mediaType ?? ""
       target = .terminal(
-        collected: [], isJSON: type.utf8.reversed().starts(with: "json".utf8.reversed()))
+        collected: [], isJSON: !isLines && type.utf8.reversed().starts(with: "json".utf8.reversed())
+      )
     } else {
       target = .pipe
     }
     if let shownHead, case .file(let file) = target {
       try Secret(shownHead).withBytes { (bytes) throws(Failure) in try file.write(bytes) }
     } else if let shownHead, path == nil {
+      hasWritten = true
       let text = console.isOutTerminal && !isRaw ? Self.caret(shownHead) : Array(shownHead.utf8)
       try put(text)
     }
   }
 
+  /// Whether the answer may be asked for again: nobody has seen any of it.
+  var mayStartAnew: Bool {
+    if case .file(let file) = target { return file.isTemporary }
+    return !hasWritten
+  }
+
   func take(_ bytes: UnsafeRawBufferPointer) throws(Failure) {
+    hasWritten = true
     switch target {
     case .pipe: try console.write(bytes)
     case .file(let file): try file.write(bytes)

@@ -78,6 +78,9 @@ final class OutputFile {
     }
   }
 
+  /// Whether nobody sees what is written before `commit`.
+  var isTemporary: Bool { place != nil }
+
   func write(_ bytes: UnsafeRawBufferPointer) throws(Failure) {
     var rest = bytes[...]
     while !rest.isEmpty {

@@ -26,6 +26,8 @@ struct RequestOptions: ParsableArguments {
     help: "Follow redirects (GET and HEAD do anyway).")
   var location = false
 
+  @OptionGroup(title: "Pages") var pages: PageOptions
+  @OptionGroup(title: "Retries") var retries: RetryOptions
   @OptionGroup(title: "Network") var network: NetworkOptions
 
   @Option(

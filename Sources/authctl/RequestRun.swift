@@ -2,10 +2,10 @@ internal import AuthKit
 
 /// One request of the command line, from its target to the exit status.
 struct RequestRun {
-  private let app: App
+  let app: App
   private let method: String
   private let target: String
-  private let options: RequestOptions
+  let options: RequestOptions
   private let body: RequestBody
   private let accepted: (Int) -> Bool
 
@@ -33,6 +33,7 @@ struct RequestRun {
         hint: "--ok 404 or --ignore-status makes one end with 0")
     }
     try app.checkTarget(target)
+    try options.pages.check(method: method, includesHead: options.output.include)
     guard options.maximumRedirects >= 0 else {
       throw Failure(.usage, "--max-redirs must be 0 or more")
     }
@@ -53,17 +54,38 @@ struct RequestRun {
       app.console.insist("-k: the certificate of \(url.origin) is not verified")
     }
     guard !options.anonymous else {
-      return try deliver(wanted, who: "anonymous", choice.profile) { (head, body) throws(Failure) in
+      return try deliver(wanted, Asking(who: "anonymous", profile: choice.profile)) {
+        (wanted, head, body) throws(Failure) in
         try keeper.sendAnonymously(wanted, onHead: head, onBody: body)
       }
     }
-    let session = try app.session(for: choice, keeper)
+    var session = try app.session(for: choice, keeper)
     try keeper.check(url, for: session)
     let account = session.variable ?? DisplayText.oneLine(session.account, limit: 80)
-    return try deliver(wanted, who: "\(choice.profile.name), \(account)", choice.profile) {
-      (head, body) throws(Failure) in
-      try keeper.send(wanted, with: session, onHead: head, onBody: body)
+    let origins = try keeper.permittedOrigins(of: session)
+    let asking = Asking(
+      who: "\(choice.profile.name), \(account)", profile: choice.profile, origins: origins)
+    return try deliver(wanted, asking) { (wanted, head, body) throws(Failure) in
+      try keeper.send(wanted, with: &session, onHead: head, onBody: body)
     }
+  }
+
+  /// On whose behalf a request is sent.
+  struct Asking {
+    let who: String
+    let profile: Profile
+    /// Where the credential may go; none without one.
+    var origins: [Origin]?
+  }
+
+  /// Pages, or one answer; each by as many attempts as it takes.
+  private func deliver(
+    _ wanted: ProtectedRequest, _ asking: Asking, once: @escaping Attempts.Send
+  ) throws(Failure) -> Int32 {
+    var attempts = try Attempts(
+      app.console, options.retries, limit: options.network.maximumTime?.seconds, once: once)
+    return options.pages.isWanted
+      ? try deliverPages(wanted, asking, by: &attempts) : try deliver(wanted, asking, by: &attempts)
   }
 
   /// Whether a request without data says so, by `Content-Length: 0` (RFC 9110, section 8.6).
@@ -86,22 +108,21 @@ struct RequestRun {
       reason: "anonymous")
   }
 
-  private typealias OnHead = (ResponseHead, HTTPClient.Hops) throws(Failure) -> Void
-  private typealias OnBody = (UnsafeRawBufferPointer) throws(Failure) -> Void
-
   private func deliver(
-    _ wanted: ProtectedRequest, who: String, _ profile: Profile,
-    by send: (OnHead, OnBody) throws(Failure) -> Void
+    _ wanted: ProtectedRequest, _ asking: Asking, by attempts: inout Attempts
   ) throws(Failure) -> Int32 {
     var sink: BodySink?
     var final: (head: ResponseHead, url: WebURL)?
     do throws(Failure) {
-      try send { (head, hops) throws(Failure) in
+      try attempts.send(wanted) {
+        sink?.mayStartAnew ?? true
+      } onHead: { (head, hops) throws(Failure) in
+        sink?.abandon()
         final = (head, hops.url)
         sink = try BodySink(
           app.console, head: head, options.output, isWanted: isSuccess(head.status),
-          shownHead: options.output.include || method == "HEAD" ? shown(head, profile) : nil)
-      } _: { (bytes) throws(Failure) in
+          shownHead: options.output.include || method == "HEAD" ? shown(head, asking.profile) : nil)
+      } onBody: { (bytes) throws(Failure) in
         try sink?.take(bytes)
       }
     } catch {
@@ -110,26 +131,26 @@ struct RequestRun {
     }
     try sink?.finish()
     guard let final, !isSuccess(final.head.status) else { return 0 }
-    return reportStatus(final.head, final.url, who, wanted.request.method, profile)
+    return reportStatus(final.head, final.url, wanted.request.method, asking)
   }
 
-  private func isSuccess(_ status: Int) -> Bool { status < 300 || accepted(status) }
+  func isSuccess(_ status: Int) -> Bool { status < 300 || accepted(status) }
 
-  private func reportStatus(
-    _ head: ResponseHead, _ url: WebURL, _ who: String, _ method: String, _ profile: Profile
+  func reportStatus(
+    _ head: ResponseHead, _ url: WebURL, _ method: String, _ asking: Asking
   ) -> Int32 {
     let kind = Failure.Kind(status: head.status)
     let shownURL = Redactor.withoutQuery(url.text)
     var failure = Failure(
       kind,
-      "HTTP \(head.status) \(DisplayText.oneLine(head.reason, limit: 60)): \(method) \(shownURL) (\(who))"
+      "HTTP \(head.status) \(DisplayText.oneLine(head.reason, limit: 60)): \(method) \(shownURL) (\(asking.who))"
     )
     if let location = head.redirect {
       failure.hint = "Location: \(DisplayText.oneLine(Redactor.withoutQuery(location)))"
     }
     failure.status = head.status
     failure.url = shownURL
-    failure.profile = profile.name
+    failure.profile = asking.profile.name
     failure.account = app.context.account
     app.console.status(failure)
     return kind.exitCode
@@ -201,7 +222,7 @@ struct RequestRun {
   }
 
   /// Status line and headers, with what is secret in them masked (rule B3).
-  private func shown(_ head: ResponseHead, _ profile: Profile) -> String {
+  func shown(_ head: ResponseHead, _ profile: Profile) -> String {
     let secret = options.output.showSecrets ? [] : profile.maskedHeaders
     var text = "\(head.version) \(head.status) \(head.reason)\r\n"
     for field in head.fields {

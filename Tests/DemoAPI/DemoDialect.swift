@@ -217,6 +217,7 @@ struct DemoDialect: Sendable {
       POST /logout     GET /me   GET /items   GET /items/1   GET /admin   (Bearer)
       POST /web-login  GET /page                                         (cookies)
       ANY  /echo       GET /big?bytes=N   GET /gzip   GET /redirect?to=URL
+      GET /pages?n=3&by=link|body|cursor
 
     The same accounts sign in by the manners of other back ends:
 

@@ -7,6 +7,7 @@ struct PlayGround: Sendable {
     case (_, "/echo"):
       .json(200, request.description(bodyLimit: 1 << 20), type: "application/json")
     case ("GET /big", _): big(request)
+    case ("GET /pages", _): pages(request)
     case ("GET /gzip", _):
       Answer(
         200, type: "application/json", gzip(Data(#"{"packed":true,"text":"¡hola!"}"#.utf8)),
@@ -17,6 +18,27 @@ struct PlayGround: Sendable {
         headers: [("Location", request.query("to") ?? "/echo")])
     default: nil
     }
+  }
+
+  /// One of `n` pages of two items. The next one is told as `by` says: by `link` (RFC 8288), or in
+  /// the `body` at /next, or by a `cursor` at /meta/cursor.
+  private func pages(_ request: Request) -> Answer {
+    let count = request.query("n").flatMap { Int($0) } ?? 3
+    let by = request.query("by") ?? "link"
+    let page = (request.query("cursor") ?? request.query("page")).flatMap { Int($0) } ?? 1
+    let isLast = page >= count
+    let next = "/pages?n=\(count)&by=\(by)&page=\(page + 1)"
+    var members: [(String, JSON)] = [
+      ("page", .int(page)), ("items", [["id": .int(2 * page - 1)], ["id": .int(2 * page)]]),
+    ]
+    if by == "body" { members.append(("next", isLast ? .null : .string(next))) }
+    if by == "cursor" {
+      members.append(("meta", ["cursor": isLast ? .null : .string(String(page + 1))]))
+    }
+    let link = by == "link" && !isLast
+    return .json(
+      200, .object(members), type: "application/json",
+      headers: link ? [("Link", "<\(next)>; rel=\"next\"")] : [])
   }
 
   /// `bytes=N` bytes of text, announced by Content-Length, or chunked with `chunked=1`.

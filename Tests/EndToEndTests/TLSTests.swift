@@ -51,6 +51,27 @@ struct TLSTests {
 
   private static let env: [String: String?] = ["AUTHCTL_TOKEN": "a-token"]
 
+  /// A next page in clear is refused, though the profile allows its origin (rule A12).
+  @Test func nextPageInClear() async throws {
+    try await Sandbox.with(.none) { box in
+      let own = try await certificate(box, "own")
+      let server = try await server(box, own)
+      let plain = try box.recorder()
+      try box.write(
+        "www/page",
+        "HTTP/1.0 200 OK\r\nLink: <\(plain.url)/b>; rel=next\r\n\r\nfirst page\n")
+      try box.profile(
+        "shop",
+        "url = \"\(server.url)\"\n[network]\nca_file = \"\(own).pem\"\n"
+          + "allow_origins = [\"\(plain.url)\"]\n")
+      let run = try await box.run("get", "/page", "--paginate", env: Self.env)
+      #expect(run.status == 13 && run.stdout == "first page\n", "\(run)")
+      #expect(
+        run.stderr == "authctl: refused to go on behind page 1: \(plain.url)/b is not encrypted\n")
+      #expect(plain.connections.isEmpty)
+    }
+  }
+
   @Test func certificateIsVerified() async throws {
     try await Sandbox.with(.none) { box in
       let own = try await certificate(box, "own")

@@ -9,6 +9,7 @@ public struct Exchange {
   private let maximumRedirects: Int
   private let followAllMethods: Bool
   private let timeLimit: Double?
+  private let staysHome: Bool
   private let start: Moment
   /// The headers that the person gave.
   private let personalHeaders: [WireHeader]
@@ -22,16 +23,19 @@ public struct Exchange {
 
   /// The exchange before its first transfer.
   ///
-  /// - Parameter timeLimit: seconds for all hops together, beside what `-m` leaves.
+  /// - Parameters:
+  ///   - timeLimit: seconds for all hops together, beside what `-m` leaves.
+  ///   - staysHome: a redirect away from the credential's origins is refused.
   init(
     _ client: HTTPClient, _ request: WireRequest, credential: Credential?, maximumRedirects: Int,
-    followAllMethods: Bool, timeLimit: Double?
+    followAllMethods: Bool, timeLimit: Double?, staysHome: Bool = false
   ) {
     self.client = client
     self.credential = credential
     self.maximumRedirects = maximumRedirects
     self.followAllMethods = followAllMethods
     self.timeLimit = timeLimit
+    self.staysHome = staysHome
     self.request = request
     start = client.clock()
     personalHeaders = request.headers
@@ -87,6 +91,11 @@ public struct Exchange {
       hops.signInPage = "HTTP \(location.status) to \(request.url.path)"
     }
     let stays = isHome && homes.contains(request.url.origin)
+    guard stays || !staysHome else {
+      throw Failure(
+        .originRefused,
+        "refused to follow a redirect to \(request.url.origin), where the credential does not go")
+    }
     client.log?(
       "* redirect to \(Redactor.maskedQuery(request.url.text))"
         + (stays || credential == nil ? "" : ", asked without the credential"))

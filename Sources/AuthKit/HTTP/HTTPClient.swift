@@ -165,16 +165,18 @@ public final class HTTPClient {
 
   /// Sends `request`, following redirects hop by hop, and passes the final answer on.
   ///
-  /// - Parameter timeLimit: seconds for all hops together, beside what `-m` leaves.
+  /// - Parameters:
+  ///   - timeLimit: seconds for all hops together, beside what `-m` leaves.
+  ///   - staysHome: a redirect away from the credential's origins is refused.
   public func exchange(
     _ request: WireRequest, credential: Credential?, maximumRedirects: Int,
-    followAllMethods: Bool, timeLimit: Double? = nil,
+    followAllMethods: Bool, timeLimit: Double? = nil, staysHome: Bool = false,
     onHead: (ResponseHead, Hops) throws(Failure) -> Void,
     onBody: (UnsafeRawBufferPointer) throws(Failure) -> Void
   ) throws(Failure) {
     var exchange = Exchange(
       self, request, credential: credential, maximumRedirects: maximumRedirects,
-      followAllMethods: followAllMethods, timeLimit: timeLimit)
+      followAllMethods: followAllMethods, timeLimit: timeLimit, staysHome: staysHome)
     repeat {
       let (request, settings) = try exchange.next()
       var isFinal = false

@@ -37,7 +37,10 @@ enum ProfileSchema {
   static let callTables = [
     "login", "register", "otp", "prefetch", "refresh", "logout", "whoami",
   ]
-  static let tables = callTables + ["vars", "session", "request", "oauth", "network", "detect"]
+  static let tables =
+    callTables + [
+      "vars", "session", "request", "pages", "oauth", "network", "detect",
+    ]
 
   /// All keys of a profile in the order of the contract.
   static let keys: [Key] =
@@ -66,6 +69,7 @@ enum ProfileSchema {
       Key(name: "request.headers", kind: .textTable),
       Key(name: "request.write_headers", kind: .textTable),
       Key(name: "request.cookies", kind: .flag),
+      Key(name: "pages.next", kind: .text), Key(name: "pages.cursor", kind: .text),
       Key(name: "oauth.issuer", kind: .text),
     ] + oauthEndpoints.map { Key(name: "oauth.\($0)", kind: .text) }
     + [

@@ -241,6 +241,8 @@ public struct Recipe: Sendable {
   public var session = SessionRecipe()
   /// How a protected request carries the session.
   public var request = RequestRecipe()
+  /// Where an answer says what its next page is.
+  public var nextPage = NextPage.usual
   var network = NetworkRecipe()
   /// The profile has a table `[oauth]`, which this version reads but cannot use yet.
   public var usesOAuth = false

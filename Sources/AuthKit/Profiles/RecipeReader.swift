@@ -42,6 +42,7 @@ struct RecipeReader {
         "request.write_headers", pair.name, "stands in request.headers already")
     }
     recipe.request.cookies = try values.flag("request.cookies") ?? false
+    recipe.nextPage = try nextPage()
     recipe.network = try network()
     recipe.usesOAuth = try checkOAuth()
     _ = try Mark.read(values, "")
@@ -244,6 +245,23 @@ struct RecipeReader {
       return .array(parts)
     case .object(let members): return try fields(members, key, top: top, in: table)
     }
+  }
+
+  private func nextPage() throws(Failure) -> NextPage {
+    let next = try values.text("pages.next")
+    let cursor = try values.text("pages.cursor")
+    guard next == nil || cursor == nil else {
+      throw values.failure("pages.cursor", nil, "excludes pages.next")
+    }
+    if let next {
+      if let page = NextPage(pointer: next) { return page }
+      throw values.failure("pages.next", nil, "must be a JSON Pointer: /next")
+    }
+    if let cursor {
+      if let page = NextPage(cursor: cursor) { return page }
+      throw values.failure("pages.cursor", nil, "must be POINTER=PARAMETER: /meta/cursor=cursor")
+    }
+    return .usual
   }
 
   private func network() throws(Failure) -> NetworkRecipe {

@@ -6,6 +6,8 @@ public struct ProtectedRequest {
   public var maximumRedirects = 10
   /// Redirects on methods other than GET and HEAD too (`-L`).
   public var followsAllMethods = false
+  /// Redirects away from the credential's origins are refused (rule A12).
+  public var staysHome = false
   /// Seconds in all; none: as `-m` says.
   public var timeLimit: Double?
   /// Statuses that the person takes for success (`--ok`).
@@ -60,14 +62,16 @@ extension SessionKeeper {
   /// Sends a request with the session and passes the answer on: renewed before it, where its token
   /// is about to end, or once after the server did not accept it.
   ///
+  /// - Parameter session: as it is afterwards, for the next request.
   /// - Throws: `origin_refused`, `session_expired` (401 with a credential), what sending throws.
   public func send(
-    _ wanted: ProtectedRequest, with session: Session,
+    _ wanted: ProtectedRequest, with session: inout Session,
     onHead: (ResponseHead, HTTPClient.Hops) throws(Failure) -> Void,
     onBody: (UnsafeRawBufferPointer) throws(Failure) -> Void
   ) throws(Failure) {
     try check(wanted.request.url, for: session)
     var carried = try carry(session)
+    defer { session = carried.session }
     while let rejection = try attempt(wanted, &carried, onHead, onBody) {
       guard try replace(&carried) else { throw rejected(carried.session, rejection) }
     }
@@ -108,9 +112,25 @@ extension SessionKeeper {
     onHead: (ResponseHead, HTTPClient.Hops) throws(Failure) -> Void,
     onBody: (UnsafeRawBufferPointer) throws(Failure) -> Void
   ) throws(Failure) {
-    try api.http.exchange(
-      wanted.request, credential: nil, maximumRedirects: wanted.maximumRedirects,
-      followAllMethods: wanted.followsAllMethods, onHead: onHead, onBody: onBody)
+    try exchange(wanted, nil, onHead: onHead, onBody: onBody)
+  }
+
+  /// Sends it once, and marks the failures that come of that.
+  private func exchange(
+    _ wanted: ProtectedRequest, _ credential: Credential?,
+    onHead: (ResponseHead, HTTPClient.Hops) throws(Failure) -> Void,
+    onBody: (UnsafeRawBufferPointer) throws(Failure) -> Void
+  ) throws(Failure) {
+    do throws(Failure) {
+      try api.http.exchange(
+        wanted.request, credential: credential, maximumRedirects: wanted.maximumRedirects,
+        followAllMethods: wanted.followsAllMethods, timeLimit: wanted.timeLimit,
+        staysHome: wanted.staysHome, onHead: onHead, onBody: onBody)
+    } catch {
+      var failure = error
+      failure.isOfRequest = error.kind == .network || error.kind == .timeout
+      throw failure
+    }
   }
 
   /// One try; the answer that did not accept the credential comes back instead of being passed on.
@@ -125,10 +145,7 @@ extension SessionKeeper {
     case .rejected(let answer): return answer
     }
     var attempt = Attempt(wanted, mayRenew: carried.mayRenew)
-    try api.http.exchange(
-      wanted.request, credential: credential, maximumRedirects: wanted.maximumRedirects,
-      followAllMethods: wanted.followsAllMethods, timeLimit: wanted.timeLimit
-    ) { (head, hops) throws(Failure) in
+    try exchange(wanted, credential) { (head, hops) throws(Failure) in
       try take(head, hops, &attempt, &carried.session, onHead)
     } onBody: { (bytes) throws(Failure) in
       try take(bytes, &attempt, onHead, onBody)
@@ -378,7 +395,8 @@ extension SessionKeeper {
     wanted.maximumRedirects = 0
     wanted.timeLimit = HTTPClient.signInTime
     var (head, body) = (ResponseHead(), [UInt8]())
-    try send(wanted, with: session) { (answer, _) throws(Failure) in
+    var session = session
+    try send(wanted, with: &session) { (answer, _) throws(Failure) in
       head = answer
     } onBody: { (bytes) throws(Failure) in
       guard body.count + bytes.count <= HTTPClient.signInBody else {

@@ -1,0 +1,136 @@
+/// Where an answer says what its next page is.
+public enum NextPage: Sendable, Equatable {
+  /// `Link: rel="next"` (RFC 8288), and keys of the body that no other meaning is known of.
+  case usual
+  /// A JSON Pointer to the next page's URL.
+  case pointer(String)
+  /// A JSON Pointer to a value, and the parameter of the query that takes it.
+  case cursor(String, parameter: String)
+
+  /// - Returns: nil for what is no JSON Pointer.
+  public init?(pointer text: String) {
+    guard text.utf8.first == UInt8(ascii: "/"), JSONValue.isPointer(text) else { return nil }
+    self = .pointer(text)
+  }
+
+  /// Reads `/POINTER=PARAMETER`; the last `=` parts them.
+  ///
+  /// - Returns: nil for what is not that.
+  public init?(cursor text: String) {
+    guard let mark = text.utf8.lastIndex(of: UInt8(ascii: "=")),
+      case .pointer(let pointer) = NextPage(pointer: String(text[..<mark]))
+    else { return nil }
+    let parameter = String(text[text.utf8.index(after: mark)...])
+    guard !parameter.isEmpty else { return nil }
+    self = .cursor(pointer, parameter: parameter)
+  }
+
+  /// The URL of the page after the one that came from `url`; nil behind the last.
+  ///
+  /// - Parameter body: the page; asked for only where it may hold the answer. Nil: it is no JSON.
+  /// - Throws: `failed` when what is there is no URL or cursor, `origin_refused` for a URL that
+  ///   nobody follows (rule A8), what `body` throws.
+  public func url(
+    after head: ResponseHead, at url: WebURL, body: () throws(Failure) -> JSONValue?
+  ) throws(Failure) -> WebURL? {
+    switch self {
+    case .usual:
+      if let target = LinkHeader.next(in: head.all("Link")) {
+        return try url.resolving(target, from: .server)
+      }
+      guard head.mediaType?.utf8.reversed().starts(with: "json".utf8.reversed()) ?? false else {
+        return nil
+      }
+      for (pointer, mediaType) in Self.sureKeys {
+        guard mediaType == nil || mediaType == head.mediaType,
+          case .string(let target)? = try? body()?.at(pointer), !target.isEmpty
+        else { continue }
+        return try url.resolving(target, from: .server)
+      }
+      return nil
+    case .pointer(let pointer):
+      guard let value = try Self.value(at: pointer, in: try body()) else { return nil }
+      guard case .string(let target) = value else {
+        throw Failure(
+          .failed, "the next page, \(pointer), is no URL: \(value.shape(depth: 0))",
+          hint: value.scalarText == nil ? nil : "--next-cursor \(pointer)=PARAMETER sends it back")
+      }
+      return try url.resolving(target, from: .server)
+    case .cursor(let pointer, let parameter):
+      guard let value = try Self.value(at: pointer, in: try body()) else { return nil }
+      guard let text = value.scalarText, value != .bool(true) else {
+        throw Failure(
+          .failed, "the cursor, \(pointer), is no text: \(value.shape(depth: 0))")
+      }
+      let query = Self.query(url.query ?? "", setting: parameter, to: text)
+      return try url.resolving("?" + query, from: .server)
+    }
+  }
+
+  /// A key of the body that looks as if it named the next page, where `usual` found none.
+  public static func hint(in body: JSONValue?) -> String? {
+    guard let body else { return nil }
+    let pointers = ["/next", "/links/next", "/next_page", "/next_page_url", "/paging/next"]
+    return pointers.first { pointer in
+      if case .string(let text)? = try? body.at(pointer) { !text.isEmpty } else { false }
+    }
+  }
+
+  /// OData 4.01 JSON, section 4.5.5; HAL (draft-kelly-json-hal), section 5; JSON:API 1.1, Pagination.
+  private static let sureKeys: [(pointer: String, mediaType: String?)] = [
+    ("/@odata.nextLink", nil), ("/_links/next/href", nil),
+    ("/links/next", "application/vnd.api+json"), ("/links/next/href", "application/vnd.api+json"),
+  ]
+
+  /// What is there; nil for null, false and the empty text, which say that there is no further page.
+  private static func value(
+    at pointer: String, in body: JSONValue?
+  ) throws(Failure) -> JSONValue? {
+    do throws(JSONPointerError) {
+      switch try body?.at(pointer) {
+      case nil, .null, .bool(false), .string(""): return nil
+      case let value: return value
+      }
+    } catch {
+      throw Failure(.failed, "the answer has the key of \(pointer) twice")
+    }
+  }
+
+  /// `query` with one `name`, at the place of the first there was.
+  static func query(_ query: String, setting name: String, to value: String) -> String {
+    var pairs = query.utf8.split(separator: UInt8(ascii: "&")).map {
+      String(decoding: $0, as: UTF8.self)
+    }
+    let own = pairs.indices.filter { index in
+      unescaped(pairs[index].utf8.prefix { $0 != UInt8(ascii: "=") }).elementsEqual(name.utf8)
+    }
+    let pair = escaped(name) + "=" + escaped(value)
+    for index in own.dropFirst().reversed() { pairs.remove(at: index) }
+    if let first = own.first { pairs[first] = pair } else { pairs.append(pair) }
+    return pairs.joined(separator: "&")
+  }
+
+  private static func escaped(_ text: String) -> String {
+    var builder = SecretBuilder()
+    Array(text.utf8).withUnsafeBytes { builder.appendPercentEncoded($0) }
+    return builder.secret().withBytes { String(decoding: $0, as: UTF8.self) }
+  }
+
+  private static func unescaped(_ text: some Sequence<UInt8>) -> [UInt8] {
+    var out: [UInt8] = []
+    var rest = Array(text)[...]
+    while let byte = rest.popFirst() {
+      let pair = rest.prefix(2)
+      // UInt8(_:radix:) takes a sign as well.
+      if byte == UInt8(ascii: "%"), pair.count == 2, pair.first != UInt8(ascii: "+"),
+        let value = UInt8(String(decoding: pair, as: UTF8.self), radix: 16)
+      {
+        out.append(value)
+        rest = rest.dropFirst(2)
+      } else {
+        out.append(byte == UInt8(ascii: "+") ? 0x20 : byte)
+      }
+    }
+    return out
+  }
+}

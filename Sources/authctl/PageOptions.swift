@@ -1,0 +1,89 @@
+internal import ArgumentParser
+internal import AuthKit
+
+/// Answers that come in pages (contract section 8).
+struct PageOptions: ParsableArguments {
+  @Flag(help: "GET all pages, one after another, by Link: rel=next or as --next says.")
+  var paginate = false
+
+  @Option(
+    parsing: .unconditional,
+    help: ArgumentHelp("Where a page has the next one's URL: /next.", valueName: "pointer"))
+  var next: String?
+
+  @Option(
+    name: .customLong("next-cursor"), parsing: .unconditional,
+    help: ArgumentHelp(
+      "The same for a value of the query: /meta/cursor=cursor.", valueName: "pointer=name"))
+  var nextCursor: String?
+
+  @Flag(help: "One array of all pages, held in memory until the last has come.")
+  var slurp = false
+
+  @Option(
+    parsing: .unconditional,
+    help: ArgumentHelp(
+      "Print the elements of the array there, one JSON per line.", valueName: "pointer"))
+  var each: String?
+
+  @Option(
+    name: .customLong("max-pages"), parsing: .unconditional,
+    help: ArgumentHelp("Stop after N pages.", valueName: "n"))
+  var maximumPages: Int?
+
+  @Option(
+    name: .customLong("max-items"), parsing: .unconditional,
+    help: ArgumentHelp("Stop after N elements of --each.", valueName: "n"))
+  var maximumItems: Int?
+
+  /// Whether answers are read as a whole, and not passed through as they come.
+  var isWanted: Bool { paginate || each != nil }
+
+  /// Refuses what does not go together.
+  ///
+  /// - Throws: `usage`.
+  func check(method: String, includesHead: Bool) throws(Failure) {
+    if paginate, method != "GET" { throw Failure(.usage, "--paginate goes with GET") }
+    if each != nil, method == "HEAD" { throw Failure(.usage, "the answer to HEAD has no body") }
+    let needingPages = [
+      ("--slurp", slurp), ("--next", next != nil), ("--next-cursor", nextCursor != nil),
+      ("--max-pages", maximumPages != nil),
+    ]
+    for (name, isThere) in needingPages where isThere && !paginate {
+      throw Failure(.usage, "\(name) goes with --paginate")
+    }
+    if maximumItems != nil, each == nil { throw Failure(.usage, "--max-items goes with --each") }
+    if slurp, each != nil { throw Failure(.usage, "--slurp and --each exclude each other") }
+    if slurp, includesHead { throw Failure(.usage, "--slurp and -i exclude each other") }
+    if next != nil, nextCursor != nil {
+      throw Failure(.usage, "--next and --next-cursor exclude each other")
+    }
+    for (name, number) in [("--max-pages", maximumPages), ("--max-items", maximumItems)] {
+      if let number, number < 1 { throw Failure(.usage, "\(name) must be 1 or more") }
+    }
+    if let each, !JSONValue.isPointer(each) {
+      throw Failure(.usage, "--each is not a JSON Pointer", hint: "--each /items, or '' for all")
+    }
+    _ = try place(in: .usual)
+  }
+
+  /// Where the next page is told: here, or by the recipe.
+  ///
+  /// - Throws: `usage` for what is no JSON Pointer.
+  func place(in recipe: NextPage) throws(Failure) -> NextPage {
+    if let next {
+      guard let place = NextPage(pointer: next) else {
+        throw Failure(.usage, "--next is not a JSON Pointer", hint: "--next /links/next")
+      }
+      return place
+    }
+    if let nextCursor {
+      guard let place = NextPage(cursor: nextCursor) else {
+        throw Failure(
+          .usage, "--next-cursor is not POINTER=NAME", hint: "--next-cursor /meta/cursor=cursor")
+      }
+      return place
+    }
+    return recipe
+  }
+}
