@@ -75,6 +75,20 @@ public enum DisplayText {
     return String(decoding: line, as: UTF8.self)
   }
 
+  /// A command line for the shells that know `$'...'` (POSIX.1-2024, section 2.2.4): what
+  /// `shellCommand` does not print stands in it by numbers (security rule C7). No word holds a NUL.
+  public static func shellLine(_ words: [[UInt8]]) -> String {
+    let shown = words.enumerated().map { index, word -> String in
+      if let text = String(validating: word, as: UTF8.self),
+        let plain = shellCommand(index == 0 ? [text] : ["x", text])
+      {
+        return index == 0 ? plain : String(plain.dropFirst(2))
+      }
+      return "$'" + String(decoding: word.flatMap(Array.init(escaping:)), as: UTF8.self) + "'"
+    }
+    return shown.joined(separator: " ")
+  }
+
   /// The whole of `bytes` as a terminal may have it; `Caret` does the same for a stream.
   public static func caret(_ bytes: UnsafeRawBufferPointer) -> [UInt8] {
     var caret = Caret()
@@ -118,6 +132,21 @@ public enum DisplayText {
       case UInt8(ascii: "="): !isFirst
       default: "_@%+:,./-".utf8.contains(byte)
       }
+    }
+  }
+}
+
+extension [UInt8] {
+  /// A byte between `$'` and `'`. Three octal digits: after two hexadecimal ones some shells go on.
+  fileprivate init(escaping byte: UInt8) {
+    switch byte {
+    case UInt8(ascii: "'"), UInt8(ascii: "\\"): self = [UInt8(ascii: "\\"), byte]
+    case UInt8(ascii: "\n"): self = Array(#"\n"#.utf8)
+    case UInt8(ascii: "\r"): self = Array(#"\r"#.utf8)
+    case UInt8(ascii: "\t"): self = Array(#"\t"#.utf8)
+    case 0x20...0x7E: self = [byte]
+    default:
+      self = [UInt8(ascii: "\\"), 0x30 + (byte >> 6), 0x30 + (byte >> 3 & 7), 0x30 + (byte & 7)]
     }
   }
 }

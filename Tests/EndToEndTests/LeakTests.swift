@@ -169,7 +169,8 @@ import Testing
       #expect(
         run.stderr == """
           * shop (from -p), AUTHCTL_TOKEN
-          > GET \(api.url)/x?access_token=***&sig=***&y=1&code=***
+          > GET /x?access_token=***&sig=***&y=1&code=*** HTTP/1.1
+          > Host: \(api.authority)
           > Authorization: ***
           > User-Agent: authctl/0.1.0
           > Accept: application/json, */*;q=0.5

@@ -79,7 +79,7 @@ public final class CurlClient {
       authctl_curl_set_text(easy, CURLOPT_CUSTOMREQUEST, nil)
       authctl_curl_set_long(easy, CURLOPT_NOBODY, 1)
     }
-    receiver.pointee = Receiver(onHead: onHead, onBody: onBody, settings: settings)
+    receiver.pointee = Receiver(onHead: onHead, onBody: onBody, settings: settings, easy: easy)
     connectCallbacks()
   }
 
@@ -89,6 +89,8 @@ public final class CurlClient {
   func end(_ result: CURLcode) throws(Failure) {
     defer { release() }
     guard let receiver = receiver.pointee, let url = sent?.request.url else { return }
+    receiver.settings.wire?.end()
+    receiver.settings.onFacts?(facts)
     // An answer that ends before its announced length has been passed on so far: it is a failure.
     if let failure = receiver.failure { throw failure }
     if result != CURLE_OK { throw failure(result, url, receiver) }
@@ -123,13 +125,17 @@ public final class CurlClient {
     }
     authctl_curl_set_pointer(easy, CURLOPT_PREREQDATA, context)
     authctl_curl_set_debug(easy, CURLOPT_DEBUGFUNCTION) { _, kind, bytes, count, context in
-      if kind == CURLINFO_TEXT {
-        context.assumingMemoryBound(to: Receiver?.self).pointee?
-          .trace(UnsafeRawBufferPointer(start: bytes, count: count))
-      }
+      context.assumingMemoryBound(to: Receiver?.self).pointee?
+        .hear(kind, UnsafeRawBufferPointer(start: bytes, count: count))
       return 0
     }
     authctl_curl_set_pointer(easy, CURLOPT_DEBUGDATA, context)
+    authctl_curl_set_progress(easy, CURLOPT_XFERINFOFUNCTION) {
+      context, all, now, allSent, sent in
+      context.assumingMemoryBound(to: Receiver?.self).pointee?
+        .goesOn(received: Int(now), of: Int(all), sent: Int(sent), of: Int(allSent)) ?? true ? 0 : 1
+    }
+    authctl_curl_set_pointer(easy, CURLOPT_XFERINFODATA, context)
   }
 
   /// The body's bytes stay the caller's: libcurl reads them during the transfer only.
@@ -166,9 +172,6 @@ public final class CurlClient {
     authctl_curl_set_text(easy, CURLOPT_ACCEPT_ENCODING, settings.compressed ? "" : nil)
     authctl_curl_set_long(easy, CURLOPT_CONNECTTIMEOUT_MS, milliseconds(settings.connectTimeout))
     authctl_curl_set_long(easy, CURLOPT_TIMEOUT_MS, milliseconds(settings.totalTimeout ?? 0))
-    authctl_curl_set_long(easy, CURLOPT_LOW_SPEED_LIMIT, 1)
-    authctl_curl_set_long(
-      easy, CURLOPT_LOW_SPEED_TIME, max(1, milliseconds(settings.idleTimeout) / 1000))
     authctl_curl_set_long(easy, CURLOPT_SSLVERSION, Int(CURL_SSLVERSION_TLSv1_2))
     authctl_curl_set_long(easy, CURLOPT_SSL_VERIFYPEER, settings.insecure ? 0 : 1)
     authctl_curl_set_long(easy, CURLOPT_SSL_VERIFYHOST, settings.insecure ? 0 : 2)
@@ -186,7 +189,9 @@ public final class CurlClient {
     authctl_curl_set_text(easy, CURLOPT_PROXY, settings.peerMustBeLoopback ? "" : settings.proxy)
     authctl_curl_set_long(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
     authctl_curl_set_long(easy, CURLOPT_PIPEWAIT, settings.sharesConnection ? 1 : 0)
-    authctl_curl_set_long(easy, CURLOPT_VERBOSE, settings.trace == nil ? 0 : 1)
+    authctl_curl_set_long(
+      easy, CURLOPT_VERBOSE, settings.trace == nil && settings.wire == nil ? 0 : 1)
+    authctl_curl_set_long(easy, CURLOPT_NOPROGRESS, 0)
   }
 
   private func milliseconds(_ seconds: Double) -> Int {
@@ -209,7 +214,7 @@ public final class CurlClient {
       curl.curl_easy_strerror(code).map { String(cString: $0) } ?? "error \(code.rawValue)"
     var failure: Failure
     switch code {
-    case CURLE_OPERATION_TIMEDOUT:
+    case CURLE_OPERATION_TIMEDOUT, CURLE_ABORTED_BY_CALLBACK:
       failure = Failure(
         .timeout, "\(origin) did not answer in time",
         hint: "raise the limit by -m SECONDS or --connect-timeout SECONDS")
@@ -248,20 +253,25 @@ private struct Receiver {
   let onHead: (ResponseHead) throws(Failure) -> Void
   let onBody: (UnsafeRawBufferPointer) throws(Failure) -> Void
   let settings: TransferSettings
+  let easy: UnsafeMutableRawPointer
   var failure: Failure?
   var tlsDetail: String?
   private var head = ResponseHead()
   private var headBytes = 0
   private var bodyBytes = 0
   private var headIsComplete = false
+  /// Bytes so far, and when there was the last new one, in microseconds; none before a connection.
+  private var lastSign: (bytes: Int, time: curl_off_t)?
 
   init(
     onHead: @escaping (ResponseHead) throws(Failure) -> Void,
-    onBody: @escaping (UnsafeRawBufferPointer) throws(Failure) -> Void, settings: TransferSettings
+    onBody: @escaping (UnsafeRawBufferPointer) throws(Failure) -> Void,
+    settings: TransferSettings, easy: UnsafeMutableRawPointer
   ) {
     self.onHead = onHead
     self.onBody = onBody
     self.settings = settings
+    self.easy = easy
   }
 
   mutating func header(_ bytes: UnsafeRawBufferPointer) -> Int {
@@ -280,6 +290,7 @@ private struct Receiver {
         // is told to keep to itself.
         guard receiver.head.status >= 200 else { return }
         receiver.headIsComplete = true
+        receiver.settings.wire?.received(receiver.head)
         try receiver.onHead(receiver.head)
       } else {
         receiver.head.add(line: bytes)
@@ -293,12 +304,23 @@ private struct Receiver {
       if let limit = receiver.settings.largestBody, receiver.bodyBytes > limit {
         throw Failure(.answerNotUnderstood, "the answer is longer than \(limit / 1024) KiB")
       }
+      receiver.settings.wire?.received(bytes)
       try receiver.onBody(bytes)
+    }
+  }
+
+  mutating func hear(_ kind: curl_infotype, _ bytes: UnsafeRawBufferPointer) {
+    switch kind {
+    case CURLINFO_TEXT: trace(bytes)
+    case CURLINFO_HEADER_OUT: settings.wire?.sent(head: bytes)
+    case CURLINFO_DATA_OUT: settings.wire?.sent(body: bytes)
+    default: break
     }
   }
 
   /// Rule A7: what libcurl really connected to, seen before a byte of the request has left.
   mutating func accept(peer: String) -> Bool {
+    lastSign = (0, elapsed)
     guard settings.peerMustBeLoopback, !Origin.isLoopbackAddress(peer) else { return true }
     failure = Failure(
       .originRefused, "refused to send a credential in clear to \(peer), which is not this machine",
@@ -306,7 +328,7 @@ private struct Receiver {
     return false
   }
 
-  mutating func trace(_ bytes: UnsafeRawBufferPointer) {
+  private mutating func trace(_ bytes: UnsafeRawBufferPointer) {
     let text = DisplayText.repaired(bytes)
     if text.utf8.starts(with: "SSL certificate problem".utf8)
       || text.utf8.starts(with: "SSL: ".utf8) || text.utf8.starts(with: "error ".utf8)
@@ -316,7 +338,26 @@ private struct Receiver {
     // The rest of this one is the proxy's address, with a password in it perhaps.
     let isOfProxy = text.utf8.starts(with: "Uses proxy env variable ".utf8)
     let end = isOfProxy ? text.utf8.firstIndex(of: UInt8(ascii: "=")) : nil
-    settings.trace?(end.map { String(text[..<$0]).trimmingSpaces } ?? text.trimmingLineEnd)
+    let remark = end.map { String(text[..<$0]).trimmingSpaces } ?? text.trimmingLineEnd
+    settings.trace?(remark)
+    settings.wire?.remark(remark)
+  }
+
+  private var elapsed: curl_off_t {
+    var time: curl_off_t = 0
+    authctl_curl_get_offset(easy, CURLINFO_TOTAL_TIME_T, &time)
+    return time
+  }
+
+  /// Tells how far the transfer is; false when no byte has come or gone for too long. libcurl's own
+  /// limit counts bytes a second: a server that says ":" twice a minute, to show that it lives,
+  /// would fall under it.
+  mutating func goesOn(received: Int, of all: Int, sent: Int, of allSent: Int) -> Bool {
+    settings.onProgress?(received, all > 0 ? all : nil, sent, allSent > 0 ? allSent : nil)
+    guard let last = lastSign else { return true }
+    let (bytes, now) = (received &+ sent &+ headBytes, elapsed)
+    if bytes != last.bytes { lastSign = (bytes, now) }
+    return bytes != last.bytes || Double(now &- last.time) <= max(1, settings.idleTimeout) * 1e6
   }
 
   /// An answer without a head at all cannot happen with HTTP/1 or later; HTTP/0.9 is off.

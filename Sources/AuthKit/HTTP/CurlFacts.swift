@@ -39,4 +39,34 @@ extension CurlClient {
       seconds(CURLINFO_APPCONNECT_TIME), end
     )
   }
+
+  /// What is known of the transfer that has just ended.
+  var facts: TransferFacts {
+    func number(_ info: CURLINFO) -> Int {
+      var value = 0
+      authctl_curl_get_long(easy, info, &value)
+      return value
+    }
+    func offset(_ info: CURLINFO) -> Int {
+      var value: curl_off_t = 0
+      authctl_curl_get_offset(easy, info, &value)
+      return Int(value)
+    }
+    func text(_ info: CURLINFO) -> String {
+      var value: UnsafePointer<CChar>?
+      authctl_curl_get_text(easy, info, &value)
+      return value.map { String(cString: $0) } ?? ""
+    }
+    return TransferFacts(
+      status: number(CURLINFO_RESPONSE_CODE), httpVersion: number(CURLINFO_HTTP_VERSION),
+      headerSize: number(CURLINFO_HEADER_SIZE), requestSize: number(CURLINFO_REQUEST_SIZE),
+      connects: number(CURLINFO_NUM_CONNECTS), verifyResult: number(CURLINFO_SSL_VERIFYRESULT),
+      downloaded: offset(CURLINFO_SIZE_DOWNLOAD_T), uploaded: offset(CURLINFO_SIZE_UPLOAD_T),
+      nameLookup: offset(CURLINFO_NAMELOOKUP_TIME_T), connect: offset(CURLINFO_CONNECT_TIME_T),
+      appConnect: offset(CURLINFO_APPCONNECT_TIME_T),
+      preTransfer: offset(CURLINFO_PRETRANSFER_TIME_T),
+      startTransfer: offset(CURLINFO_STARTTRANSFER_TIME_T), total: offset(CURLINFO_TOTAL_TIME_T),
+      peer: (text(CURLINFO_PRIMARY_IP), number(CURLINFO_PRIMARY_PORT)),
+      own: (text(CURLINFO_LOCAL_IP), number(CURLINFO_LOCAL_PORT)))
+  }
 }

@@ -12,6 +12,12 @@ public struct HTTPOptions {
   public var totalTimeout: Double?
   /// Ask for a compressed answer, and undo that (`--compressed`).
   public var compressed = false
+  /// `--trace`.
+  public var trace: TraceSink?
+  /// Hears of the bytes of the request on the command line: received, of so many, sent, of so many.
+  public var onProgress: ((_ received: Int, _ all: Int?, _ sent: Int, _ allSent: Int?) -> Void)?
+  /// Gets what is known of each of its transfers at their end.
+  public var onFacts: ((TransferFacts) -> Void)?
   /// As if no option had been given.
   public init() {}
 }
@@ -46,7 +52,7 @@ public final class HTTPClient {
   let began: Moment
   /// Header names of the recipe whose values are never shown, in lower case.
   private let secretHeaders: Set<String>
-  /// Gets the lines of `-v`; none without it.
+  /// Gets the lines of `-v` and `--trace`; none without them.
   let log: ((String) -> Void)?
   /// Gets libcurl's own remarks, with `-vv`.
   private let trace: ((String) -> Void)?
@@ -71,8 +77,15 @@ public final class HTTPClient {
     self.clock = clock
     began = clock()
     self.warn = warn
-    self.log = log
     self.trace = trace
+    let file = options.trace
+    self.log =
+      log == nil && file == nil
+      ? nil
+      : { line in
+        log?(line)
+        file?.line(line)
+      }
     secretHeaders = Set(
       (profile.filledHeaders + profile.secretAnswerHeaders).map(\.asciiLowercased))
   }
@@ -92,6 +105,7 @@ public final class HTTPClient {
     settings.totalTimeout = max(1, seconds)
     settings.largestBody = Self.signInBody
     settings.compressed = true
+    settings.setPrivate()
     var (head, body) = (ResponseHead(), [UInt8]())
     try send(request, settings) { (answer) throws(Failure) in
       onAnswer(answer.status)
@@ -99,7 +113,7 @@ public final class HTTPClient {
     } onBody: { (bytes) throws(Failure) in
       body.append(contentsOf: bytes)
     }
-    logBody(of: head, body)
+    settings.wire?.sumUp(head, body)
     return (head, body)
   }
 
@@ -116,6 +130,7 @@ public final class HTTPClient {
     settings.totalTimeout = seconds
     settings.largestBody = most
     settings.compressed = true
+    settings.setPrivate()
     var request = WireRequest(method: "GET", url: url)
     try addDefaults(to: &request)
     var (head, body) = (ResponseHead(), [UInt8]())
@@ -144,11 +159,9 @@ public final class HTTPClient {
       }
       var request = WireRequest(method: "GET", url: url)
       try addDefaults(to: &request)
-      log(request)
       let curl = try CurlClient()
       defer { reach.take(curl.connection) }
       try curl.send(request, settings: settings) { (head) throws(Failure) in
-        log(head)
         reach.head = head
         reach.answeredAt = clock()
         throw Failure(.failed, "enough")
@@ -243,6 +256,11 @@ public final class HTTPClient {
     settings.idleTimeout = network.idleTimeout
     settings.proxy = network.proxy
     settings.trace = trace
+    if let log {
+      settings.wire = WireLog(secretHeaders: secretHeaders, log: log, trace: options.trace)
+    }
+    settings.onProgress = options.onProgress
+    settings.onFacts = options.onFacts
     // The first that is set is the only one; an unreadable one is no licence to use another (B13).
     if let file = options.caFile ?? network.caFile ?? environment["CURL_CA_BUNDLE"] {
       settings.caFile = try readable(file)
@@ -275,52 +293,8 @@ public final class HTTPClient {
     // A connection that was made without verification is not used for anything else.
     if curl == nil || settings.insecure { curl = try CurlClient() }
     guard let curl else { return }
-    log(request)
-    try curl.send(request, settings: settings) { (head) throws(Failure) in
-      log(head)
-      try onHead(head)
-    } onBody: { (bytes) throws(Failure) in
-      try onBody(bytes)
-    }
+    try curl.send(request, settings: settings, onHead: onHead, onBody: onBody)
     if settings.insecure { self.curl = nil }
-  }
-
-  func log(_ request: WireRequest) {
-    guard let log else { return }
-    log("> \(request.method) \(Redactor.maskedQuery(request.url.text))")
-    for header in request.headers {
-      let isSecret = Redactor.isSensitive(header: header.name, recipe: secretHeaders)
-      if let value = header.shownValue {
-        log("> \(header.name): \(isSecret ? "***" : DisplayText.oneLine(value))")
-      }
-    }
-  }
-
-  func log(_ head: ResponseHead) {
-    guard let log else { return }
-    log("< \(head.version) \(head.status) \(DisplayText.oneLine(head.reason, limit: 60))")
-    for field in head.fields {
-      let isSecret = Redactor.isSensitive(header: field.name, recipe: secretHeaders)
-      let name = DisplayText.oneLine(field.name)
-      log("< \(name): \(isSecret ? "***" : DisplayText.oneLine(Self.masked(field)))")
-    }
-  }
-
-  /// Answers to sign-ins are told by their names alone (rule B3).
-  private func logBody(of head: ResponseHead, _ body: [UInt8]) {
-    guard let log else { return }
-    var keys: [String]?
-    if case .object(let members)? = try? JSONValue.parse(body) { keys = members.map(\.key) }
-    let summary = body.withUnsafeBytes {
-      Redactor.bodySummary(contentType: head.mediaType, bytes: $0, keys: keys)
-    }
-    log("< \(DisplayText.oneLine(summary))")
-  }
-
-  /// Headers that hold URLs are masked as URLs are.
-  private static func masked(_ field: ResponseHead.Field) -> String {
-    ["location", "content-location", "refresh", "link"].contains(field.name.asciiLowercased)
-      ? Redactor.maskedQuery(field.value) : field.value
   }
 }
 

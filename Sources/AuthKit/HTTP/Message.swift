@@ -60,8 +60,9 @@ public final class WireHeader {
 
   private static let plainNames: Set<String> = [
     "accept", "accept-charset", "accept-encoding", "accept-language", "cache-control",
-    "content-type", "if-match", "if-modified-since", "if-none-match", "if-range",
-    "if-unmodified-since", "origin", "range", "referer", "user-agent",
+    "content-language", "content-type", "idempotency-key", "if-match", "if-modified-since",
+    "if-none-match", "if-range", "if-unmodified-since", "last-event-id", "origin", "prefer",
+    "range", "referer", "user-agent", "x-correlation-id", "x-request-id", "x-requested-with",
   ]
 
   /// The value, for `-v`; nil for a header that is not sent. The caller masks it.
@@ -198,6 +199,20 @@ public struct TransferSettings {
   public var trace: ((String) -> Void)?
   /// Keep what the server's certificate says, for `CurlClient.connection`.
   var keepsCertificate = false
+  /// Tells what is sent and received.
+  var wire: WireLog?
+  /// Hears of bytes: those of the answer with their total, those of the body sent with theirs; a
+  /// total that is not known is nil. About once a second when there are none.
+  var onProgress: ((_ received: Int, _ all: Int?, _ sent: Int, _ allSent: Int?) -> Void)?
+  /// Gets what is known of the transfer at its end, whatever that was.
+  var onFacts: ((TransferFacts) -> Void)?
 
   init() {}
+
+  /// Makes them fit for a request of the recipe: nobody asked to see it.
+  mutating func setPrivate() {
+    wire?.isPrivate = true
+    onProgress = nil
+    onFacts = nil
+  }
 }

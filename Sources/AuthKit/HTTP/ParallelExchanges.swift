@@ -68,10 +68,8 @@ final class ParallelExchanges {
     var (request, settings) = try flight.exchange.next()
     settings.sharesConnection = request.url.origin.isSecure
     let handle = if let used = idle.popLast() { used } else { try CurlClient() }
-    client.log(request)
     flight.isFinal = false
-    handle.begin(request, settings: settings) { [client] (head) throws(Failure) in
-      client.log(head)
+    handle.begin(request, settings: settings) { (head) throws(Failure) in
       guard let hops = flight.exchange.take(head) else { return }
       flight.isFinal = true
       try flight.onHead(head, hops)

@@ -272,8 +272,7 @@ extension SessionKeeper {
     of session: Session, for wanted: ProtectedRequest
   ) throws(Failure) -> Attached {
     let recipe = profile.recipe
-    let isRead = ["GET", "HEAD", "OPTIONS"].contains(wanted.request.method)
-    let pairs = recipe.request.headers + (isRead ? [] : recipe.request.writeHeaders)
+    let pairs = recipe.request.pairs(for: wanted.request.method)
     var values = api.values(of: session)
     var cookies = recipe.request.cookies ? session.cookies : nil
     if let taken = wanted.taken {

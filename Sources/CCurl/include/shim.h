@@ -55,6 +55,8 @@ typedef int (*authctl_debug_callback)(CURL *_Nonnull easy, curl_infotype kind,
                                       char *_Nonnull bytes, size_t count, void *_Nonnull context);
 typedef int (*authctl_prereq_callback)(void *_Nonnull context, const char *_Nonnull peer,
                                        const char *_Nonnull local, int peer_port, int local_port);
+typedef int (*authctl_progress_callback)(void *_Nonnull context, curl_off_t received_of,
+                                         curl_off_t received, curl_off_t sent_of, curl_off_t sent);
 
 #define AUTHCTL_SETTER(kind, type)                                             \
   static inline CURLcode authctl_curl_set_##kind(CURL *_Nonnull easy,          \
@@ -68,6 +70,7 @@ AUTHCTL_SETTER(pointer, const void *_Nullable)
 AUTHCTL_SETTER(receive, authctl_receive_callback _Nullable)
 AUTHCTL_SETTER(debug, authctl_debug_callback _Nullable)
 AUTHCTL_SETTER(prereq, authctl_prereq_callback _Nullable)
+AUTHCTL_SETTER(progress, authctl_progress_callback _Nullable)
 #undef AUTHCTL_SETTER
 
 #define AUTHCTL_GETTER(kind, type)                                             \
@@ -77,6 +80,8 @@ AUTHCTL_SETTER(prereq, authctl_prereq_callback _Nullable)
   }
 AUTHCTL_GETTER(long, long)
 AUTHCTL_GETTER(double, double)
+AUTHCTL_GETTER(offset, curl_off_t)
+AUTHCTL_GETTER(text, const char *_Nullable)
 AUTHCTL_GETTER(certificates, struct curl_certinfo *_Nullable)
 #undef AUTHCTL_GETTER
 

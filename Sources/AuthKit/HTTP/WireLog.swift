@@ -1,0 +1,207 @@
+/// Where `--trace` goes: lines and bodies with every learned secret masked, also one that comes in
+/// pieces (rule B3).
+public struct TraceSink {
+  fileprivate let redactor: Redactor
+  fileprivate let write: ([UInt8]) -> Void
+
+  /// - Parameter write: gets whole lines, or pieces of lines of a body.
+  public init(_ redactor: Redactor, write: @escaping ([UInt8]) -> Void) {
+    self.redactor = redactor
+    self.write = write
+  }
+
+  /// One line, however long.
+  func line(_ text: String) {
+    write(Array(DisplayText.oneLine(redactor.mask(text), limit: 1 << 20).utf8) + [0x0A])
+  }
+}
+
+/// Tells what one transfer sends and receives: heads for `-v`, and with bodies for `--trace`. The
+/// marks are curl's: `>` and `<` for heads, `}` and `{` for bodies, `*` for remarks.
+///
+/// Secrets are masked by place here, by value where the lines are written (rule B3); a line is not
+/// shortened here, for half of a secret would not be found.
+final class WireLog {
+  /// A request of the recipe: its bodies are summed up, and their lengths are not told.
+  var isPrivate = false
+
+  private let secretHeaders: Set<String>
+  private let log: (String) -> Void
+  private let trace: TraceSink?
+  /// Of the head that is being sent: the line that has begun, and whether it is the first.
+  private var line: [UInt8] = []
+  private var isFirstLine = true
+  private var sentType: String?
+  private var sumsUpSent = true
+  private var body: TracedBody?
+  private var chunks: Chunks?
+
+  /// - Parameter secretHeaders: names of headers whose values are never shown, in lower case.
+  init(secretHeaders: Set<String>, log: @escaping (String) -> Void, trace: TraceSink?) {
+    self.secretHeaders = secretHeaders
+    self.log = log
+    self.trace = trace
+  }
+
+  /// A piece of what is sent before the body.
+  func sent(head bytes: UnsafeRawBufferPointer) {
+    for byte in bytes where byte != UInt8(ascii: "\r") {
+      guard byte == UInt8(ascii: "\n") else {
+        line.append(byte)
+        continue
+      }
+      if !line.isEmpty { log("> " + (isFirstLine ? requestLine(line) : header(line))) }
+      isFirstLine = line.isEmpty
+      line.removeAll(keepingCapacity: true)
+    }
+  }
+
+  /// A piece of the body that is sent.
+  func sent(body bytes: UnsafeRawBufferPointer) {
+    guard let trace, !bytes.isEmpty else { return }
+    guard isPrivate else {
+      guard let data = chunks?.data(in: bytes) else {
+        return show(bytes, mark: UInt8(ascii: "}"), trace)
+      }
+      return data.withUnsafeBytes { show($0, mark: UInt8(ascii: "}"), trace) }
+    }
+    if sumsUpSent {
+      trace.line("} " + Redactor.bodySummary(contentType: sentType, bytes: bytes, tellsSize: false))
+    }
+    sumsUpSent = false
+  }
+
+  /// The head of an answer.
+  func received(_ head: ResponseHead) {
+    end()
+    log("< \(head.version) \(head.status) \(head.reason)")
+    for field in head.fields { log("< \(field.name): \(shown(field.name, field.value))") }
+  }
+
+  /// A piece of the answer's body, decoded.
+  func received(_ bytes: UnsafeRawBufferPointer) {
+    if let trace, !isPrivate { show(bytes, mark: UInt8(ascii: "{"), trace) }
+  }
+
+  /// The answer to a request of the recipe is told by its names alone.
+  func sumUp(_ head: ResponseHead, _ body: [UInt8]) {
+    var keys: [String]?
+    if case .object(let members)? = try? JSONValue.parse(body) { keys = members.map(\.key) }
+    let summary = body.withUnsafeBytes {
+      Redactor.bodySummary(contentType: head.mediaType, bytes: $0, keys: keys)
+    }
+    log("< " + DisplayText.oneLine(summary, limit: 2000))
+  }
+
+  /// A remark of libcurl's.
+  func remark(_ text: String) {
+    if let trace {
+      end()
+      trace.line("* " + text)
+    }
+  }
+
+  /// Ends the body that was shown last.
+  func end() {
+    body?.end()
+    body = nil
+  }
+
+  private func show(_ bytes: UnsafeRawBufferPointer, mark: UInt8, _ trace: TraceSink) {
+    if body?.mark != mark { end() }
+    var current = body ?? TracedBody(mark, trace)
+    body = nil
+    current.show(bytes)
+    body = current
+  }
+
+  // MARK: - By place
+
+  private func requestLine(_ bytes: [UInt8]) -> String {
+    let words = bytes.split(separator: UInt8(ascii: " "), omittingEmptySubsequences: false)
+      .map { String(decoding: $0, as: UTF8.self) }
+    return words.enumerated().map { $0.offset == 1 ? Redactor.maskedQuery($0.element) : $0.element }
+      .joined(separator: " ")
+  }
+
+  private func header(_ bytes: [UInt8]) -> String {
+    guard let colon = bytes.firstIndex(of: UInt8(ascii: ":")) else { return "***" }
+    let name = String(decoding: bytes[..<colon], as: UTF8.self)
+    let value = String(decoding: bytes[(colon + 1)...], as: UTF8.self).trimmingSpaces
+    let lower = name.asciiLowercased
+    if lower == "content-type" { sentType = value }
+    if lower == "transfer-encoding" { chunks = Chunks() }
+    // The length of a body with a password in it tells the password's.
+    if isPrivate, lower == "content-length" { return name + ": ***" }
+    return name + ": " + shown(name, value)
+  }
+
+  /// Headers that hold URLs are masked as URLs are.
+  private func shown(_ name: String, _ value: String) -> String {
+    if Redactor.isSensitive(header: name, recipe: secretHeaders) { return "***" }
+    return ["location", "content-location", "refresh", "link", "referer"]
+      .contains(name.asciiLowercased) ? Redactor.maskedQuery(value) : value
+  }
+}
+
+/// A chunked body without its framing (RFC 9112, section 7.1), which could stand in the middle of a
+/// secret.
+private struct Chunks {
+  /// What is left of the chunk, and of the CR LF behind it.
+  private var data = 0
+  private var end = 0
+  private var size = 0
+
+  mutating func data(in bytes: UnsafeRawBufferPointer) -> [UInt8] {
+    var found: [UInt8] = []
+    for byte in bytes {
+      if data > 0 {
+        found.append(byte)
+        data -= 1
+      } else if end > 0 {
+        end -= 1
+      } else if byte == UInt8(ascii: "\n") {
+        (data, end, size) = (size, 2, 0)
+      } else if let digit = Int(String(UnicodeScalar(byte)), radix: 16) {
+        size = size &* 16 &+ digit
+      }
+    }
+    return found
+  }
+}
+
+/// A body in lines that begin with its mark.
+private struct TracedBody {
+  let mark: UInt8
+  private let trace: TraceSink
+  private var stream: Redactor.Stream
+  private var caret = Caret()
+  private var isInLine = false
+
+  init(_ mark: UInt8, _ trace: TraceSink) {
+    self.mark = mark
+    self.trace = trace
+    stream = Redactor.Stream(trace.redactor)
+  }
+
+  mutating func show(_ bytes: UnsafeRawBufferPointer) {
+    write(stream.feed(bytes).withUnsafeBytes { caret.feed($0) })
+  }
+
+  mutating func end() {
+    write(stream.finish().withUnsafeBytes { caret.feed($0) } + caret.finish())
+    if isInLine { trace.write([UInt8(ascii: "\n")]) }
+    isInLine = false
+  }
+
+  private mutating func write(_ bytes: [UInt8]) {
+    var output: [UInt8] = []
+    output.reserveCapacity(bytes.count + 64)
+    for byte in bytes {
+      if !isInLine { output += [mark, UInt8(ascii: " ")] }
+      output.append(byte)
+      isInLine = byte != UInt8(ascii: "\n")
+    }
+    if !output.isEmpty { trace.write(output) }
+  }
+}
