@@ -7,6 +7,8 @@ final class BodySink {
     case pipe
     case terminal(collected: [UInt8], isJSON: Bool)
     case stream(Caret)
+    /// All of a JSON answer, for its values that are wanted.
+    case values([UInt8], OutputFile?)
     case file(OutputFile)
     /// An unwanted body beside `-o`: its first 2 KiB go to standard error.
     case excerpt([UInt8])
@@ -16,12 +18,18 @@ final class BodySink {
   /// A JSON answer larger than this is not indented: it would have to be held in memory.
   private static let largestPretty = 4 << 20
   private static let excerptSize = 2048
+  /// A JSON answer larger than this is not looked into by `--pointer`.
+  private static let largestParsed = 256 << 20
 
   private let console: Console
   private let isRaw: Bool
+  private let pointers: [String]
+  /// The file that is written.
+  private(set) var path: String?
   /// Something has left this process, or could have.
   private var hasWritten = false
   private var target: Target
+  private var lastByte = UInt8(ascii: "\n")
 
   /// - Parameter isLines: what is wanted is made of the body: a line after the other, as they come.
   init(
@@ -30,32 +38,48 @@ final class BodySink {
   ) throws(Failure) {
     self.console = console
     isRaw = options.raw
-    let path = options.file.flatMap { $0 == "-" ? nil : $0 }
-    if let path, isWanted {
-      target = .file(try OutputFile(path))
+    pointers = options.pointer
+    let path =
+      isWanted ? try options.path(for: head) : options.file.flatMap { $0 == "-" ? nil : $0 }
+    let file = isWanted ? try path.map { (path) throws(Failure) in try options.open(path) } : nil
+    self.path = file == nil ? nil : path
+    if isWanted, !pointers.isEmpty {
+      target = .values([], file)
+    } else if let file {
+      target = .file(file)
     } else if path != nil || isLines && !isWanted {
       target = .excerpt([])
     } else if console.isOutTerminal, !options.raw {
       let type = head.mediaType ?? ""
-      target = .terminal(
-        collected: [], isJSON: !isLines && type.utf8.reversed().starts(with: "json".utf8.reversed())
-      )
+      let isJSON = !isLines && type.utf8.reversed().starts(with: "json".utf8.reversed())
+      target = .terminal(collected: [], isJSON: isJSON && !Self.isStream(head))
     } else {
       target = .pipe
     }
-    if let shownHead, case .file(let file) = target {
-      try Secret(shownHead).withBytes { (bytes) throws(Failure) in try file.write(bytes) }
-    } else if let shownHead, path == nil {
+    guard let bytes = shownHead.map({ Array($0.utf8) }) else { return }
+    if let file {
+      try Self.write(bytes, to: file)
+    } else if path == nil {
       hasWritten = true
-      let text = console.isOutTerminal && !isRaw ? Self.caret(shownHead) : Array(shownHead.utf8)
-      try put(text)
+      try isRaw ? console.write(bytes) : console.show(bytes)
     }
   }
 
   /// Whether the answer may be asked for again: nobody has seen any of it.
   var mayStartAnew: Bool {
-    if case .file(let file) = target { return file.isTemporary }
-    return !hasWritten
+    switch target {
+    case .file(let file), .values(_, let file?): file.isTemporary
+    case .values(_, nil): true
+    default: !hasWritten
+    }
+  }
+
+  /// Whether the answer is one of those that go on: each piece is passed on as it comes.
+  static func isStream(_ head: ResponseHead) -> Bool {
+    [
+      "text/event-stream", "application/x-ndjson", "application/ndjson", "application/jsonl",
+      "application/x-jsonlines", "application/json-seq", "application/stream+json",
+    ].contains(head.mediaType ?? "")
   }
 
   func take(_ bytes: UnsafeRawBufferPointer) throws(Failure) {
@@ -64,6 +88,13 @@ final class BodySink {
     case .pipe: try console.write(bytes)
     case .file(let file): try file.write(bytes)
     case .withheld: break
+    case .values(var collected, let file):
+      target = .withheld
+      collected.append(contentsOf: bytes)
+      guard collected.count <= Self.largestParsed else {
+        throw Failure(.failed, "--pointer: the answer is larger than 256 MiB")
+      }
+      target = .values(collected, file)
     case .excerpt(let held):
       target = .excerpt(held + bytes.prefix(Self.excerptSize - held.count))
     case .stream(var caret):
@@ -86,7 +117,10 @@ final class BodySink {
     case .pipe, .withheld: break
     case .file(let file): try file.commit()
     case .excerpt(let bytes): excerpt(bytes)
-    case .stream(var caret): try put(caret.finish() + [UInt8(ascii: "\n")])
+    case .stream(var caret):
+      try put(caret.finish())
+      if lastByte != UInt8(ascii: "\n") { try put([UInt8(ascii: "\n")]) }
+    case .values(let collected, let file): try writeValues(of: collected, to: file)
     case .terminal(let collected, _):
       if let json = try? JSONValue.parse(collected) {
         try console.out(json.prettyPrinted(colour: console.usesColourOut))
@@ -99,7 +133,34 @@ final class BodySink {
 
   /// The body broke off: a file is not made of half of it.
   func abandon() {
-    if case .file(let file) = target { file.abandon() }
+    switch target {
+    case .file(let file), .values(_, let file?): file.abandon()
+    default: break
+    }
+  }
+
+  // MARK: - Values
+
+  /// A line for each pointer that finds something.
+  ///
+  /// - Throws: `failed` naming those that find nothing, when the others have been written.
+  private func writeValues(of body: [UInt8], to file: OutputFile?) throws(Failure) {
+    let found = try PointedValues(of: body, at: pointers)
+    for value in found.values {
+      if let file {
+        try Self.write(Array(((value.text ?? value.serialized()) + "\n").utf8), to: file)
+      } else if console.isOutTerminal, !isRaw {
+        // What colours it is authctl's own; a text is not.
+        let text = value.text.map { Array($0.utf8).withUnsafeBytes { DisplayText.caret($0) } }
+        let colour = console.usesColourOut
+        try console.write(text ?? Array(value.prettyPrinted(colour: colour).utf8))
+        try console.write([UInt8(ascii: "\n")])
+      } else {
+        try console.out(value.text ?? value.serialized())
+      }
+    }
+    if let failure = found.failure { throw failure }
+    try file?.commit()
   }
 
   private func show(_ bytes: [UInt8]) throws(Failure) {
@@ -123,15 +184,14 @@ final class BodySink {
     }
   }
 
-  private static func caret(_ text: String) -> [UInt8] {
-    var caret = Caret()
-    let bytes = Array(text.utf8)
-    return bytes.withUnsafeBytes { caret.feed($0) } + caret.finish()
+  private static func write(_ bytes: [UInt8], to file: OutputFile) throws(Failure) {
+    try bytes.withUnsafeBufferPointer { (buffer) throws(Failure) in
+      try file.write(UnsafeRawBufferPointer(buffer))
+    }
   }
 
   private func put(_ bytes: [UInt8]) throws(Failure) {
-    try bytes.withUnsafeBufferPointer { (buffer) throws(Failure) in
-      try console.write(UnsafeRawBufferPointer(buffer))
-    }
+    if let last = bytes.last { lastByte = last }
+    try console.write(bytes)
   }
 }

@@ -14,6 +14,8 @@ final class Console {
   let usesColourOut: Bool
 
   private let isQuiet: Bool
+  /// Columns of the line that `passing` has drawn.
+  private var drawn = 0
   private let errorsAsJSON: Bool
   private let redactor: Redactor
 
@@ -54,7 +56,7 @@ final class Console {
   func out(_ text: String) throws(Failure) {
     var line = Array(text.utf8)
     line.append(UInt8(ascii: "\n"))
-    try put(line)
+    try write(line)
   }
 
   /// A secret and a newline, for the commands whose purpose is to print it.
@@ -71,7 +73,7 @@ final class Console {
   ///
   /// - Throws: `failed` when they cannot be written.
   func out(_ table: Table) throws(Failure) {
-    try put(Array(table.lines.flatMap { Array($0.utf8) + [UInt8(ascii: "\n")] }))
+    try write(Array(table.lines.flatMap { Array($0.utf8) + [UInt8(ascii: "\n")] }))
   }
 
   /// All of `bytes`, as they are.
@@ -87,7 +89,17 @@ final class Console {
       .failed, "cannot write to standard output: \(String(cString: strerror(code)))")
   }
 
-  private func put(_ bytes: [UInt8]) throws(Failure) {
+  /// Data that holds foreign bytes: on a terminal their control characters are shown, not sent.
+  ///
+  /// - Throws: `failed` when it cannot be written.
+  func show(_ bytes: [UInt8]) throws(Failure) {
+    try write(isOutTerminal ? bytes.withUnsafeBytes { DisplayText.caret($0) } : bytes)
+  }
+
+  /// All of `bytes`, as they are.
+  ///
+  /// - Throws: `failed` when they cannot be written.
+  func write(_ bytes: [UInt8]) throws(Failure) {
     try bytes.withUnsafeBufferPointer { buffer throws(Failure) in
       try write(UnsafeRawBufferPointer(buffer))
     }
@@ -171,9 +183,28 @@ final class Console {
     DisplayText.oneLine(redactor.mask(text), limit: 2000)
   }
 
+  /// A line of ASCII that lasts until the next one or nil, on a terminal; not with `-q`.
+  func passing(_ text: String?) {
+    guard isErrTerminal, !isQuiet, text != nil || drawn > 0 else { return }
+    let line = String(decoding: (text ?? "").utf8.prefix(max(0, columns - 1)), as: UTF8.self)
+    let rest = String(repeating: " ", count: max(0, drawn - line.utf8.count))
+    drawn = line.utf8.count
+    let back = text == nil ? "\r" : ""
+    Array(("\r" + line + rest + back).utf8).withUnsafeBytes {
+      _ = Self.write($0, to: STDERR_FILENO)
+    }
+  }
+
+  /// A piece of `--trace`, masked already.
+  func traced(_ bytes: [UInt8]) {
+    passing(nil)
+    bytes.withUnsafeBytes { _ = Self.write($0, to: STDERR_FILENO) }
+  }
+
   // In one write(2), so that processes which share the stream do not mix their lines. There is
   // nobody left to tell that standard error cannot be written.
   private func complain(_ text: String) {
+    passing(nil)
     Array((text + "\n").utf8).withUnsafeBytes { _ = Self.write($0, to: STDERR_FILENO) }
   }
 

@@ -32,8 +32,56 @@ enum File {
     return text
   }
 
+  /// Whether something has this name, be it a link to nothing.
+  static func exists(_ path: String) -> Bool {
+    var status = stat()
+    return lstat(path, &status) == 0
+  }
+
   /// What errno says, in lower case.
   static func reason() -> String { String(cString: strerror(errno)).lowercased() }
+}
+
+/// The file of `-D` or `--trace`: this user's alone, and never through a link (rule B14).
+final class PrivateOutput {
+  private let descriptor: Int32
+  private let name: String
+
+  /// Opens the file, made empty.
+  ///
+  /// - Throws: `failed` when it cannot be written, or is a link or another user's.
+  init(_ path: String, option: String) throws(Failure) {
+    name = "\(option) \(DisplayText.oneLine(path))"
+    let flags = O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY
+    descriptor = open(path, flags, 0o600)
+    guard descriptor >= 0 else {
+      throw Failure(
+        .failed,
+        "\(name): " + (errno == ELOOP ? "it is a symbolic link" : "cannot write: \(File.reason())"))
+    }
+    var status = stat()
+    guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return }
+    guard status.st_uid == geteuid() else {
+      throw Failure(.failed, "\(name): it belongs to another user")
+    }
+    guard fchmod(descriptor, 0o600) == 0, ftruncate(descriptor, 0) == 0 else {
+      throw Failure(.failed, "\(name): cannot write: \(File.reason())")
+    }
+  }
+
+  deinit { if descriptor >= 0 { close(descriptor) } }
+
+  func write(_ bytes: [UInt8]) throws(Failure) {
+    var rest = bytes[...]
+    while !rest.isEmpty {
+      let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
+      if count < 0, errno == EINTR { continue }
+      guard count > 0 else {
+        throw Failure(.failed, "\(name): cannot write: \(File.reason())")
+      }
+      rest = rest.dropFirst(count)
+    }
+  }
 }
 
 /// The file of `-o`: written beside its place and renamed when it is whole (rule B14).
@@ -44,11 +92,16 @@ final class OutputFile {
   /// The name of the temporary file; nil while it has none.
   private var temporary: String?
   private let mode: mode_t
+  /// Whether nothing may have its name already (`-O`).
+  private let isNew: Bool
 
   /// A file without a name, of open(2); the macro is too much for Swift's reading of C.
   private static let nameless = 0o20000000 | O_DIRECTORY
 
-  init(_ path: String) throws(Failure) {
+  /// - Parameter isNew: nothing is overwritten (`-O`).
+  init(_ path: String, isNew: Bool = false) throws(Failure) {
+    self.isNew = isNew
+    if isNew, File.exists(path) { throw Self.isThere(path) }
     var status = stat()
     let exists = stat(path, &status) == 0
     if exists, status.st_mode & S_IFMT != S_IFREG {
@@ -101,6 +154,7 @@ final class OutputFile {
   func commit() throws(Failure) {
     guard let place else { return }
     fchmod(descriptor, mode)
+    guard !isNew else { return try give(place) }
     if temporary == nil {
       let name = Self.temporaryName(place)
       let source = "/proc/self/fd/\(descriptor)"
@@ -113,6 +167,25 @@ final class OutputFile {
       throw failure
     }
     self.temporary = nil
+  }
+
+  /// Gives the file a name that nothing has: link(2), other than rename(2), never overwrites.
+  private func give(_ place: String) throws(Failure) {
+    let source = temporary ?? "/proc/self/fd/\(descriptor)"
+    let result = linkat(AT_FDCWD, source, AT_FDCWD, place, temporary == nil ? AT_SYMLINK_FOLLOW : 0)
+    let failure =
+      errno == EEXIST
+      ? Self.isThere(place)
+      : Failure(.failed, "-O: cannot write \(DisplayText.oneLine(place)): \(File.reason())")
+    abandon()
+    if result != 0 { throw failure }
+  }
+
+  /// What `-O` says of a name that is taken.
+  static func isThere(_ path: String) -> Failure {
+    Failure(
+      .usage, "-O: \(DisplayText.oneLine(path)) is there already, and not overwritten",
+      hint: "-o FILE overwrites")
   }
 
   /// Leaves nothing behind; the old file stays.

@@ -42,7 +42,7 @@ struct PageOptions: ParsableArguments {
   /// Refuses what does not go together.
   ///
   /// - Throws: `usage`.
-  func check(method: String, includesHead: Bool) throws(Failure) {
+  func check(method: String, _ output: OutputOptions) throws(Failure) {
     if paginate, method != "GET" { throw Failure(.usage, "--paginate goes with GET") }
     if each != nil, method == "HEAD" { throw Failure(.usage, "the answer to HEAD has no body") }
     let needingPages = [
@@ -54,7 +54,13 @@ struct PageOptions: ParsableArguments {
     }
     if maximumItems != nil, each == nil { throw Failure(.usage, "--max-items goes with --each") }
     if slurp, each != nil { throw Failure(.usage, "--slurp and --each exclude each other") }
-    if slurp, includesHead { throw Failure(.usage, "--slurp and -i exclude each other") }
+    if slurp, output.include { throw Failure(.usage, "--slurp and -i exclude each other") }
+    if each != nil, !output.pointer.isEmpty {
+      throw Failure(.usage, "--each and --pointer exclude each other")
+    }
+    if isWanted, output.writeOut != nil {
+      throw Failure(.usage, "-w tells of one transfer, not of pages")
+    }
     if next != nil, nextCursor != nil {
       throw Failure(.usage, "--next and --next-cursor exclude each other")
     }

@@ -62,10 +62,14 @@ extension RequestRun {
       seen.insert(Self.mark(wanted.request.url))
       let page = try page(number, wanted, by: &attempts)
       seen.insert(Self.mark(page.url))
-      let shownHead = options.output.include ? shown(page.head, asking.profile) : nil
+      let head = shown(page.head, asking.profile)
+      try observers.take(page.head, head)
+      let shownHead = options.output.include ? head : nil
       guard isSuccess(page.head.status) else {
         try writer.refuse(page, shownHead)
-        return reportStatus(page.head, page.url, wanted.request.method, asking)
+        let failure = statusFailure(page.head, page.url, wanted.request.method, asking)
+        app.console.status(failure)
+        return failure.kind.exitCode
       }
       try writer.add(page, shownHead)
       guard options.pages.paginate, !writer.isFull(after: number),

@@ -11,6 +11,18 @@ struct RequestOptions: ParsableArguments {
     help: ArgumentHelp("A further header, or @FILE of headers.", valueName: "header"))
   var header: [String] = []
 
+  @Option(
+    name: [.customShort("A", allowingJoined: true), .customLong("user-agent")],
+    parsing: .unconditional,
+    help: ArgumentHelp("The User-Agent; empty for none.", valueName: "name"))
+  var agent: String?
+
+  @Option(
+    name: [.customShort("b", allowingJoined: true), .customLong("cookie")],
+    parsing: .unconditionalSingleValue,
+    help: ArgumentHelp("A cookie of your own: NAME=VALUE.", valueName: "data"))
+  var cookie: [String] = []
+
   @OptionGroup var status: StatusOptions
 
   @Flag(help: "Send no credential but what -H gives.")

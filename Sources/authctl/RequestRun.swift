@@ -8,13 +8,16 @@ struct RequestRun {
   let options: RequestOptions
   private let body: RequestBody
   private let accepted: (Int) -> Bool
+  let observers: Observers
 
   init(
     _ app: App, method: String, target: String, _ options: RequestOptions, _ data: BodyOptions
   ) throws(Failure) {
     self.app = app
-    self.method = method
+    self.method = try options.output.method(method)
     self.target = target
+    var options = options
+    options.output = try options.output.settled(for: target)
     self.options = options
     guard options.method == nil else {
       throw Failure(
@@ -33,15 +36,17 @@ struct RequestRun {
         hint: "--ok 404 or --ignore-status makes one end with 0")
     }
     try app.checkTarget(target)
-    try options.pages.check(method: method, includesHead: options.output.include)
+    try options.pages.check(method: method, options.output)
     guard options.maximumRedirects >= 0 else {
       throw Failure(.usage, "--max-redirs must be 0 or more")
     }
+    observers = try Observers(app, options)
   }
 
   func run() throws(Failure) -> Int32 {
     let choice = try chosen()
-    let keeper = try app.keeper(for: choice.profile, options: options.network.http)
+    let keeper = try app.keeper(
+      for: choice.profile, options: observers.attached(to: options.network.http))
     let url = try keeper.api.url(for: targetWithQuery)
     var wanted = ProtectedRequest(
       WireRequest(
@@ -50,6 +55,11 @@ struct RequestRun {
     wanted.maximumRedirects = options.maximumRedirects
     wanted.followsAllMethods = options.location
     wanted.accepted = accepted
+    if options.output.dryRun || options.output.asCurl {
+      return try DryRun(
+        app: app, choice: choice, keeper: keeper, request: wanted.request, options: options
+      ).run()
+    }
     if options.network.insecure {
       app.console.insist("-k: the certificate of \(url.origin) is not verified")
     }
@@ -113,32 +123,47 @@ struct RequestRun {
   ) throws(Failure) -> Int32 {
     var sink: BodySink?
     var final: (head: ResponseHead, url: WebURL)?
+    func end(_ code: Int32, _ failure: Failure?) throws(Failure) {
+      let answer = WriteOut.Answer(
+        method: wanted.request.method, url: wanted.request.url, final: final,
+        secretHeaders: secretHeaders(asking.profile), file: sink?.path)
+      try observers.end(answer, code: code, failure)
+    }
     do throws(Failure) {
       try attempts.send(wanted) {
         sink?.mayStartAnew ?? true
       } onHead: { (head, hops) throws(Failure) in
         sink?.abandon()
         final = (head, hops.url)
+        let text = shown(head, asking.profile)
+        try observers.take(head, text)
         sink = try BodySink(
           app.console, head: head, options.output, isWanted: isSuccess(head.status),
-          shownHead: options.output.include || method == "HEAD" ? shown(head, asking.profile) : nil)
+          shownHead: options.output.include || method == "HEAD" ? text : nil)
       } onBody: { (bytes) throws(Failure) in
         try sink?.take(bytes)
       }
+      try sink?.finish()
     } catch {
       sink?.abandon()
+      try end(error.kind.exitCode, error)
       throw error
     }
-    try sink?.finish()
-    guard let final, !isSuccess(final.head.status) else { return 0 }
-    return reportStatus(final.head, final.url, wanted.request.method, asking)
+    guard let final, !isSuccess(final.head.status) else {
+      try end(0, nil)
+      return 0
+    }
+    let failure = statusFailure(final.head, final.url, wanted.request.method, asking)
+    app.console.status(failure)
+    try end(failure.kind.exitCode, nil)
+    return failure.kind.exitCode
   }
 
   func isSuccess(_ status: Int) -> Bool { status < 300 || accepted(status) }
 
-  func reportStatus(
+  func statusFailure(
     _ head: ResponseHead, _ url: WebURL, _ method: String, _ asking: Asking
-  ) -> Int32 {
+  ) -> Failure {
     let kind = Failure.Kind(status: head.status)
     let shownURL = Redactor.withoutQuery(url.text)
     var failure = Failure(
@@ -152,8 +177,7 @@ struct RequestRun {
     failure.url = shownURL
     failure.profile = asking.profile.name
     failure.account = app.context.account
-    app.console.status(failure)
-    return kind.exitCode
+    return failure
   }
 
   // MARK: - Headers
@@ -178,6 +202,7 @@ struct RequestRun {
     if let type = body.type, !own.contains("content-type") {
       headers.append(try WireHeader(name: "Content-Type", value: type))
     }
+    try addAgentAndCookies(to: &headers, own, profile)
     if body.content == nil, takesBody, !own.contains("content-type") {
       headers.append(try WireHeader(removing: "Content-Type"))
     }
@@ -205,14 +230,17 @@ struct RequestRun {
     return header
   }
 
-  private func check(_ name: String, _ profile: Profile) throws(Failure) {
+  private func check(
+    _ name: String, _ profile: Profile, option: String? = nil
+  ) throws(Failure) {
     guard HeaderSyntax.isToken(name) else {
       throw Failure(.usage, "-H: \(DisplayText.oneLine(name, limit: 40)) is not a header name")
     }
     guard !options.anonymous else { return }
     if profile.carriesCredential(in: name) {
       throw Failure(
-        .usage, "-H \(name): \(profile.name) sends its credential in that header",
+        .usage,
+        "\(option ?? "-H \(name)"): \(profile.name) sends its credential in that header",
         hint: "--anonymous sends your own instead")
     }
     if HeaderSyntax.isForbiddenBesideCredential(name) {
@@ -221,14 +249,46 @@ struct RequestRun {
     }
   }
 
+  /// `-A` and `-b`; a header of `-H` comes before them, as in curl.
+  private func addAgentAndCookies(
+    to headers: inout [WireHeader], _ own: Set<String>, _ profile: Profile
+  ) throws(Failure) {
+    if let agent = options.agent, !own.contains("user-agent") {
+      try check("User-Agent", profile, option: "-A")
+      headers.append(
+        try agent.isEmpty
+          ? WireHeader(removing: "User-Agent") : WireHeader(name: "User-Agent", value: agent))
+    }
+    guard !options.cookie.isEmpty else { return }
+    try check("Cookie", profile, option: "-b")
+    for text in options.cookie where !text.utf8.contains(UInt8(ascii: "=")) {
+      throw Failure(
+        .usage, "-b \(DisplayText.oneLine(text, limit: 40)): write NAME=VALUE",
+        hint: "files of cookies are not read; request.cookies in the profile keeps a session's")
+    }
+    guard !own.contains("cookie") else { return }
+    let value = options.cookie.joined(separator: "; ")
+    app.redactor.learn(value)
+    for pair in value.utf8.split(separator: UInt8(ascii: ";")) {
+      let mark = pair.firstIndex(of: UInt8(ascii: "=")) ?? pair.startIndex
+      app.redactor.learn(String(decoding: pair[mark...].dropFirst(), as: UTF8.self))
+    }
+    headers.append(try WireHeader(name: "Cookie", value: value))
+  }
+
   /// Status line and headers, with what is secret in them masked (rule B3).
   func shown(_ head: ResponseHead, _ profile: Profile) -> String {
-    let secret = options.output.showSecrets ? [] : profile.maskedHeaders
+    let secret = secretHeaders(profile)
     var text = "\(head.version) \(head.status) \(head.reason)\r\n"
     for field in head.fields {
       let isSecret = secret.contains(field.name.asciiLowercased)
       text += "\(field.name): \(isSecret ? "***" : field.value)\r\n"
     }
     return text + "\r\n"
+  }
+
+  /// Names of headers whose values `-i`, `-D` and `-w` do not show, in lower case.
+  private func secretHeaders(_ profile: Profile) -> Set<String> {
+    options.output.showSecrets ? [] : profile.maskedHeaders
   }
 }

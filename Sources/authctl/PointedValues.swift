@@ -1,0 +1,39 @@
+internal import AuthKit
+
+/// What `--pointer` finds in an answer: a line for each value.
+struct PointedValues {
+  /// What was found, in the order of the options.
+  private(set) var values: [JSONValue] = []
+  /// What was not.
+  private(set) var failure: Failure?
+
+  /// - Throws: `failed` for an answer that is not JSON.
+  init(of body: [UInt8], at pointers: [String]) throws(Failure) {
+    let json: JSONValue
+    do {
+      json = try JSONValue.parse(body)
+    } catch {
+      throw Failure(
+        .failed,
+        body.isEmpty
+          ? "--pointer: the answer is empty" : "--pointer: the answer is not JSON: \(error)")
+    }
+    var complaints: [String] = []
+    for pointer in pointers {
+      let shown = DisplayText.oneLine(pointer, limit: 80)
+      do throws(JSONPointerError) {
+        if let value = try json.at(pointer) {
+          values.append(value)
+        } else {
+          complaints.append("nothing at \(shown)")
+        }
+      } catch {
+        complaints.append("two values at \(shown): a key stands twice")
+      }
+    }
+    guard !complaints.isEmpty else { return }
+    failure = Failure(
+      .failed, "--pointer: " + complaints.joined(separator: ", "),
+      hint: "the answer is " + DisplayText.oneLine(json.shape()))
+  }
+}
