@@ -96,7 +96,7 @@ final class BodySink {
       }
       target = .values(collected, file)
     case .excerpt(let held):
-      target = .excerpt(held + bytes.prefix(Self.excerptSize - held.count))
+      target = .excerpt(held + bytes.prefix(Self.excerptSize * 5 - held.count))
     case .stream(var caret):
       try put(caret.feed(bytes))
       target = .stream(caret)
@@ -176,7 +176,8 @@ final class BodySink {
 
   private func excerpt(_ bytes: [UInt8]) {
     guard !bytes.isEmpty else { return }
-    let text = bytes.withUnsafeBytes { DisplayText.repaired($0) }
+    // Masked before it is cut: half of a secret would not be found.
+    let text = String(decoding: console.masked(bytes).prefix(Self.excerptSize), as: UTF8.self)
     for line in text.utf8.split(separator: UInt8(ascii: "\n")).prefix(40) {
       console.remark(
         "  server: "

@@ -131,6 +131,9 @@ final class Console {
     complain(DisplayText.oneLine(redactor.mask(line), limit: 4096))
   }
 
+  /// `bytes` with every secret masked.
+  func masked(_ bytes: [UInt8]) -> [UInt8] { bytes.withUnsafeBytes { redactor.mask($0) } }
+
   /// The HTTP status line of a request that failed; not with `-q`.
   func status(_ failure: Failure) {
     if !isQuiet { report(failure) }

@@ -102,8 +102,8 @@ struct OutputOptions: ParsableArguments {
       guard file == nil else { throw Failure(.usage, "-o and -O exclude each other") }
       // A server's name comes later, and may be fit where the URL has none.
       let name = SavedName.last(of: target)
-      if !serverName || SavedName.isFit(name) { try SavedName.check(name, "-O") }
-      settled.file = try place(of: name)
+      if !serverName { try SavedName.check(name, "-O") }
+      settled.file = try place(of: name == "-" ? "./-" : name)
     } else if let file, file != "-" {
       settled.file = place(file)
     }
@@ -117,8 +117,9 @@ struct OutputOptions: ParsableArguments {
     guard let file, file != "-" else { return nil }
     guard serverName else { return file }
     let given = head.first("Content-Disposition").flatMap { SavedName.given(by: $0) }
-    try SavedName.check(given ?? SavedName.last(of: file), "-J")
-    return try given.map { (name) throws(Failure) in try place(of: name) } ?? file
+    let own = file.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false).last
+    try SavedName.check(given ?? own.map { String(decoding: $0, as: UTF8.self) } ?? "", "-J")
+    return given.map { place($0) } ?? file
   }
 
   /// The file at `path`, a new one with `-O`.

@@ -168,7 +168,7 @@ struct RequestRun {
     let shownURL = Redactor.withoutQuery(url.text)
     var failure = Failure(
       kind,
-      "HTTP \(head.status) \(DisplayText.oneLine(head.reason, limit: 60)): \(method) \(shownURL) (\(asking.who))"
+      "HTTP \(head.status) \(DisplayText.oneLine(app.redactor.mask(head.reason), limit: 60)): \(method) \(shownURL) (\(asking.who))"
     )
     if let location = head.redirect {
       failure.hint = "Location: \(DisplayText.oneLine(Redactor.withoutQuery(location)))"

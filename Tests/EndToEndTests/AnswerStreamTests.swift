@@ -59,8 +59,8 @@ import Testing
       #expect(run.status == 9 && run.stdout == ":\n\n")
       #expect(
         run.stderr == """
-          authctl: \(api.url) did not answer in time
-          hint: raise the limit by -m SECONDS or --connect-timeout SECONDS
+          authctl: \(api.url) did not answer in time: no byte for 1 s
+          hint: network.idle_timeout in the profile raises the limit
 
           """)
     }

@@ -214,7 +214,12 @@ public final class CurlClient {
       curl.curl_easy_strerror(code).map { String(cString: $0) } ?? "error \(code.rawValue)"
     var failure: Failure
     switch code {
-    case CURLE_OPERATION_TIMEDOUT, CURLE_ABORTED_BY_CALLBACK:
+    case CURLE_ABORTED_BY_CALLBACK:
+      let limit = JSONValue.number(receiver.settings.idleTimeout).serialized()
+      failure = Failure(
+        .timeout, "\(origin) did not answer in time: no byte for \(limit) s",
+        hint: "network.idle_timeout in the profile raises the limit")
+    case CURLE_OPERATION_TIMEDOUT:
       failure = Failure(
         .timeout, "\(origin) did not answer in time",
         hint: "raise the limit by -m SECONDS or --connect-timeout SECONDS")
