@@ -150,9 +150,12 @@ struct KeyringProgram: Sendable {
         kind: kind, shop: try Shop(box, api.url), api: api, screen: screen, daemon: Daemon())
       switch kind {
       case .kwallet:
-        try await program.start(["/usr/bin/kwalletd5"])
+        try await program.start(["/usr/bin/kwalletd5"], hasCollection: false)
         // As the login module does; this makes the wallet, which is shown at the next start.
         try await program.openWallet()
+        try await onThread {
+          while access(box.root + "/keyring/kwalletd/kdewallet.kwl", F_OK) != 0 { usleep(10_000) }
+        }
         try await program.kill()
         try await program.start(["/usr/bin/kwalletd5"])
       case .keepassxc:
@@ -166,13 +169,14 @@ struct KeyringProgram: Sendable {
   /// Its files lie apart from what authctl may write, as those of gnome-keyring do.
   private var variables: [String: String] {
     var variables = shop.box.environment(["DISPLAY": screen.name, "QT_QPA_PLATFORM": "xcb"])
-    for name in ["HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME"] {
+    // KeePassXC knows by its TMPDIR whether it runs already.
+    for name in ["HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "TMPDIR"] {
       variables[name] = shop.box.root + "/keyring"
     }
     return variables
   }
 
-  private func start(_ command: [String]) async throws {
+  private func start(_ command: [String], hasCollection: Bool = true) async throws {
     let box = shop.box
     let child = try box.spawn(
       Launch(
@@ -181,6 +185,7 @@ struct KeyringProgram: Sendable {
     await daemon.set(child)
     let words = ["wait", "--session", "--timeout", "30", "org.freedesktop.secrets"]
     try await box.expect(0, "", words, program: "/usr/bin/gdbus")
+    guard hasCollection else { return }
     // The name is there before the collection is.
     try await onThread {
       let service = try SecretService(socket: box.busSocket)
@@ -303,13 +308,21 @@ struct Screen: Sendable {
   }
 
   private func act(_ window: String, _ words: [String]) async throws {
-    let find = ["search", "--sync", "--onlyvisible", "--name", window, "windowfocus", "--sync"]
-    let run = try await box.run(
-      find + words.prefix(2), env: ["DISPLAY": name], program: "/usr/bin/xdotool")
-    try #require(run.status == 0, "\(run.stderr)")
-    guard words.count > 2 else { return }
-    try await box.expect(
-      0, "", Array(words.dropFirst(2)), env: ["DISPLAY": name], program: "/usr/bin/xdotool")
+    let id = try await find(window)
+    for part in [["windowfocus", id] + words.prefix(2), Array(words.dropFirst(2))]
+    where !part.isEmpty {
+      try await box.expect(0, "", part, env: ["DISPLAY": name], program: "/usr/bin/xdotool")
+    }
+  }
+
+  /// Waits for a window. xdotool fails when another one goes while it looks: it looks again then.
+  private func find(_ title: String) async throws -> String {
+    let words = ["search", "--sync", "--onlyvisible", "--name", title]
+    for _ in 0..<20 {
+      let run = try await box.run(words, env: ["DISPLAY": name], program: "/usr/bin/xdotool")
+      if run.status == 0, let id = run.stdout.split(separator: "\n").first { return String(id) }
+    }
+    throw HarnessError("there is no window \(title)")
   }
 }
 

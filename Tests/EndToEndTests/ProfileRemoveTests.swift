@@ -145,16 +145,19 @@ import Testing
     try await FileShop.with("file", .keyring) { files in
       try await files.signIn(env: ["AUTHCTL_STORE": nil])
       try await files.box.lockKeyring()
-      let run = try await files.run("profile", "remove", "shop")
-      #expect(
-        run.stderr == """
-          Not looked into: the store secret-service (the keyring is locked
-          (gnome-keyring, collection "Login")).
-          Removed the profile shop.
-
-          """)
-      #expect(run.status == 0)
+      // It is known that there is a session, and it cannot be forgotten.
+      for (option, status) in [([], 1), (["--force"], 12), (["--logout"], 12)]
+        as [([String], Int32)]
+      {
+        let run = try await files.box.run(["profile", "remove", "shop"] + option, env: files.env)
+        #expect(run.status == status, "\(option): \(run.stderr)")
+        #expect(run.hasErrorForm && files.box.read(Self.file) != nil)
+      }
       #expect(try await files.box.items().count == 1)
+      try await files.box.killKeyring()
+      let run = try await files.run("profile", "remove", "shop")
+      #expect(run.stderr == FileShop.noService + "Removed the profile shop.\n")
+      #expect(run.status == 0 && files.box.read(Self.file) == nil)
     }
   }
 

@@ -1,4 +1,4 @@
-import Glibc
+import Synchronization
 import Testing
 
 /// `authctl store unlock` with a password: contract section 4, rule C11.
@@ -135,6 +135,47 @@ import Testing
       // From a program that does not encrypt it would have been seen.
       try await box.unlockKeyring()
       try await monitor.waitFor(box.keyringPassword)
+    }
+  }
+
+  private final class Seen: Sendable {
+    let members = Mutex<[String]>([])
+  }
+
+  /// A service that would take the password and knows no encryption does not get it.
+  @Test func passwordIsRefusedToAPlainSession() async throws {
+    try await Sandbox.with(.busOnly) { box in
+      let password = box.canary.make("password")
+      let seen = Seen()
+      let socket = box.busSocket
+      startThread {
+        // Ends with the bus.
+        try? DBusConnection(path: socket).serve("org.freedesktop.secrets") { member, arguments in
+          seen.members.withLock { $0.append(member) }
+          switch member {
+          case "OpenSession":
+            return arguments.first?.text == "plain"
+              ? [.variant(.string("")), .path("/org/freedesktop/secrets/session/1")] : nil
+          case "Introspect":
+            let name = "org.gnome.keyring.InternalUnsupportedGuiltRiddenInterface"
+            return [.string("<node><interface name=\"\(name)\"/></node>")]
+          case "ReadAlias": return [.path("/org/freedesktop/secrets/collection/c")]
+          case "Get":
+            return [.variant(arguments.last?.text == "Locked" ? .bool(true) : .string("C"))]
+          default: return nil
+          }
+        }
+      }
+      let wait = ["wait", "--session", "--timeout", "20", "org.freedesktop.secrets"]
+      try await box.expect(0, "", wait, program: "/usr/bin/gdbus")
+      let run = try await box.run("store", "unlock", "--password-stdin", stdin: password + "\n")
+      #expect(
+        run.stderr.hasPrefix("authctl: refused to send the password: "), "\(run.stderr)")
+      #expect(run.stderr.contains("knows no encryption on the bus\n"), "\(run.stderr)")
+      #expect(run.stdout == "" && run.status == 12)
+      let members = seen.members.withLock { $0 }
+      #expect(members.contains("OpenSession"))
+      #expect(!members.contains("UnlockWithMasterPassword"))
     }
   }
 

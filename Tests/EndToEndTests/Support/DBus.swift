@@ -97,35 +97,81 @@ final class DBusConnection {
   func call(
     _ destination: String, _ path: String, _ method: String, _ arguments: [DBusValue] = []
   ) throws -> [DBusValue] {
-    serial += 1
     let dot = method.lastIndex(of: ".") ?? method.startIndex
-    var body = Writer()
-    for argument in arguments { body.put(argument) }
-    var fields: [(UInt8, DBusValue)] = [
-      (1, .path(path)), (2, .string(String(method[..<dot]))),
-      (3, .string(String(method[method.index(after: dot)...]))), (6, .string(destination)),
-    ]
-    if !arguments.isEmpty {
-      fields.append((8, .signature(arguments.map(\.signature).joined())))
-    }
-    var message = Writer()
-    message.bytes = [UInt8(ascii: "l"), 1, 0, 1]
-    message.put(.uint32(UInt32(body.bytes.count)))
-    message.put(.uint32(serial))
-    message.put(.array(element: "(yv)", fields.map { .tuple([.byte($0.0), .variant($0.1)]) }))
-    message.align(8)
-    try send(message.bytes + body.bytes)
+    let serial = try send(
+      type: 1,
+      [
+        (1, .path(path)), (2, .string(String(method[..<dot]))),
+        (3, .string(String(method[method.index(after: dot)...]))), (6, .string(destination)),
+      ], arguments)
     while true {
       if let answer = try receiveAnswer(to: serial) { return answer }
     }
   }
 
+  /// Owns `name` and answers calls by their members, until the bus goes or nobody calls for ten
+  /// seconds. nil: the call is not supported.
+  func serve(
+    _ name: String, _ answer: (_ member: String, _ arguments: [DBusValue]) -> [DBusValue]?
+  ) throws {
+    let bus = "org.freedesktop.DBus"
+    try call(bus, "/org/freedesktop/DBus", bus + ".RequestName", [.string(name), .uint32(0)])
+    while true {
+      let message = try receiveMessage()
+      guard message.type == 1, let sender = message.fields[7]?.text else { continue }
+      let reply: [(UInt8, DBusValue)] = [(5, .uint32(message.serial)), (6, .string(sender))]
+      if let values = answer(message.fields[3]?.text ?? "", message.values) {
+        _ = try send(type: 2, reply, values)
+      } else {
+        _ = try send(type: 3, reply + [(4, .string(bus + ".Error.NotSupported"))], [])
+      }
+    }
+  }
+
+  /// Sends a message with its signature; gives its serial.
+  private func send(
+    type: UInt8, _ fields: [(UInt8, DBusValue)], _ arguments: [DBusValue]
+  ) throws -> UInt32 {
+    serial += 1
+    var body = Writer()
+    for argument in arguments { body.put(argument) }
+    var fields = fields
+    if !arguments.isEmpty {
+      fields.append((8, .signature(arguments.map(\.signature).joined())))
+    }
+    var message = Writer()
+    message.bytes = [UInt8(ascii: "l"), type, 0, 1]
+    message.put(.uint32(UInt32(body.bytes.count)))
+    message.put(.uint32(serial))
+    message.put(.array(element: "(yv)", fields.map { .tuple([.byte($0.0), .variant($0.1)]) }))
+    message.align(8)
+    try send(message.bytes + body.bytes)
+    return serial
+  }
+
   /// The next message; nil when it is not the answer to `serial`.
   private func receiveAnswer(to serial: UInt32) throws -> [DBusValue]? {
+    let message = try receiveMessage()
+    guard case .variant(.uint32(serial))? = message.fields[5] else { return nil }
+    guard message.type == 2 else {
+      let words = message.values.first?.text ?? ""
+      throw DBusError(name: message.fields[4]?.text ?? "?", message: words)
+    }
+    return message.values
+  }
+
+  private struct Message {
+    var type: UInt8
+    var serial: UInt32
+    var fields: [UInt8: DBusValue]
+    var values: [DBusValue]
+  }
+
+  private func receiveMessage() throws -> Message {
     let fixed = try receive(16)
     var head = Reader(bytes: fixed, at: 4)
     let bodyLength = Int(head.uint32())
-    head.at = 12
+    let serial = head.uint32()
     let fieldsLength = Int(head.uint32())
     let fieldBytes = try receive((fieldsLength + 7) / 8 * 8)
     let body = try receive(bodyLength)
@@ -134,14 +180,10 @@ final class DBusConnection {
     for field in reader.value("a(yv)").parts {
       if case .byte(let code)? = field.parts.first { fields[code] = field.parts.last }
     }
-    guard case .variant(.uint32(serial))? = fields[5] else { return nil }
     var values: [DBusValue] = []
     var bodyReader = Reader(bytes: body, at: 0)
     for type in Reader.types(in: fields[8]?.text ?? "") { values.append(bodyReader.value(type)) }
-    guard fixed[1] == 2 else {
-      throw DBusError(name: fields[4]?.text ?? "?", message: values.first?.text ?? "")
-    }
-    return values
+    return Message(type: fixed[1], serial: serial, fields: fields, values: values)
   }
 
   private func send(_ bytes: [UInt8]) throws {
