@@ -3,8 +3,7 @@ internal import AuthKit
 /// What came of one line of a batch, as the line that tells it.
 struct BatchAnswer {
   let id: JSONValue
-  var status: Int?
-  /// An answer's headers; the values of `masked`, named in lower case, are not shown.
+  /// Status and headers of the server's answer; the values of `masked`, named in lower case, are not shown.
   var head: ResponseHead?
   var masked: Set<String> = []
   var body: [UInt8] = []
@@ -18,8 +17,10 @@ struct BatchAnswer {
     var out = SecretBuilder(capacity: body.count + 1024)
     out.append("{\"id\":")
     id.write(into: &out)
-    if let status { out.append(",\"status\":\(status)") }
-    if let head { write(head, into: &out) }
+    if let head {
+      out.append(",\"status\":\(head.status)")
+      write(head, into: &out)
+    }
     writeBody(into: &out)
     if let error {
       out.append(",\"error\":")

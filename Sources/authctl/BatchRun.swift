@@ -93,11 +93,11 @@ final class BatchRun {
         try wish.get().request(app, keeper, isAnonymous: options.anonymous))
       wanted.accepted = accepted
       wanted.timeLimit = options.network.maximumTime?.seconds
-      batch.start(wanted) { [self] result in
-        finish(place, number, answer(to: id, result))
+      batch.start(wanted) { [self] outcome in
+        finish(place, number, answer(to: id, outcome))
       }
     } catch {
-      finish(place, number, answer(to: id, .failure(error)))
+      finish(place, number, (refusal(id, error), error.kind.exitCode))
     }
   }
 
@@ -116,24 +116,34 @@ final class BatchRun {
   // MARK: - Answers
 
   private func answer(
-    to id: JSONValue, _ result: Result<ProtectedBatch.Reply, Failure>
+    to id: JSONValue, _ outcome: ProtectedBatch.Outcome
   ) -> (answer: BatchAnswer, code: Int32) {
     var answer = BatchAnswer(id: id)
-    switch result {
-    case .success(let reply):
-      answer.status = reply.head.status
-      answer.head = reply.head
-      answer.masked = masked
-      answer.body = reply.body
-      let isWanted = reply.head.status < 300 || accepted(reply.head.status)
-      return (answer, isWanted ? 0 : Failure.Kind(status: reply.head.status).exitCode)
-    case .failure(var failure):
-      failure.profile = failure.profile ?? app.context.profile
-      failure.account = failure.account ?? app.context.account
-      answer.status = failure.status
-      answer.error = app.console.json(failure)
+    answer.head = outcome.head
+    answer.masked = masked
+    answer.body = outcome.body
+    if let failure = outcome.failure {
+      answer.error = error(failure)
       return (answer, failure.kind.exitCode)
     }
+    guard let status = outcome.head?.status, status >= 300, !accepted(status) else {
+      return (answer, 0)
+    }
+    return (answer, Failure.Kind(status: status).exitCode)
+  }
+
+  private func error(_ failure: Failure) -> JSONValue {
+    var failure = failure
+    failure.profile = failure.profile ?? app.context.profile
+    failure.account = failure.account ?? app.context.account
+    return app.console.json(failure)
+  }
+
+  /// The answer to a line that no request was made of.
+  private func refusal(_ id: JSONValue, _ failure: Failure) -> BatchAnswer {
+    var answer = BatchAnswer(id: id)
+    answer.error = error(failure)
+    return answer
   }
 
   private func finish(_ place: Int, _ number: Int, _ result: (answer: BatchAnswer, code: Int32)) {
@@ -201,7 +211,7 @@ final class BatchRun {
     while let line = input.next() {
       guard let (id, _) = read(line) else { continue }
       unsent += 1
-      put(count, answer(to: id, .failure(Failure(.failed, "not sent: \(why)"))).answer.line())
+      put(count, refusal(id, Failure(.failed, "not sent: \(why)")).line())
       count += 1
     }
     return unsent

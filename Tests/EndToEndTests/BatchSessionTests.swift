@@ -197,7 +197,7 @@ import Testing
       #expect(run.stdout == "")
       #expect(
         run.stderr == """
-          authctl: shop: not signed in
+          authctl: not signed in to shop (\(api.url))
           hint: authctl login -p shop
 
           """)

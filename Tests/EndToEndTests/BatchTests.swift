@@ -48,7 +48,7 @@ import Testing
       #expect(
         run.stdout
           == Batch.lines([
-            Batch.answer("1", 44, body: #","json":{"a":1.000,"b\" ":[1e5,"x y\\"]}"#),
+            Batch.answer("1", 45, body: #","json":{"a":1.000,"b\" ":[1e5,"x y\\"]}"#),
             Batch.answer(#""two""#, 7, body: #","json":12.50"#),
             Batch.answer("null", 5, type: text, body: #","body":"12.50""#),
             Batch.answer("[3,1.0]", 5, type: text, body: #","json":[1]"#),
@@ -63,19 +63,19 @@ import Testing
       #expect(run.stderr == "")
       #expect(run.status == 0)
       let sent = api.texts
-      #expect(sent.count == 13)
+      #expect(sent.count == 14)
       #expect(
         sent.allSatisfy { $0.contains("\r\nAuthorization: Bearer t0ken-of-the-variable\r\n") })
-      #expect(sent[8].hasSuffix("\r\n\r\n{\"b\":1.50,\"a\":\"é\"}"))
-      #expect(sent[8].contains("\r\nContent-Type: application/json\r\n"))
-      #expect(sent[8].contains("\r\nAccept: application/json\r\n"))
-      #expect(sent[9].hasSuffix("\r\n\r\n@/etc/passwd"))
-      #expect(sent[9].contains("\r\nX-Own: é\r\n"))
-      #expect(!sent[9].contains("User-Agent"))
-      #expect(sent[10].contains("\r\nContent-Length: 0\r\n"))
-      #expect(!sent[10].contains("Content-Type"))
-      #expect(sent[11].hasPrefix("DELETE /v1/all?x=1 HTTP/1.1\r\n"))
-      #expect(sent[11].hasSuffix("\r\n\r\nnull"))
+      #expect(sent[9].hasSuffix("\r\n\r\n{\"b\":1.50,\"a\":\"é\"}"))
+      #expect(sent[9].contains("\r\nContent-Type: application/json\r\n"))
+      #expect(sent[9].contains("\r\nAccept: application/json\r\n"))
+      #expect(sent[10].hasSuffix("\r\n\r\n@/etc/passwd"))
+      #expect(sent[10].contains("\r\nX-Own: é\r\n"))
+      #expect(!sent[10].contains("User-Agent"))
+      #expect(sent[11].contains("\r\nContent-Length: 0\r\n"))
+      #expect(!sent[11].contains("Content-Type"))
+      #expect(sent[12].hasPrefix("DELETE /v1/all?x=1 HTTP/1.1\r\n"))
+      #expect(sent[12].hasSuffix("\r\n\r\nnull"))
     }
   }
 
@@ -321,7 +321,7 @@ import Testing
   }
 
   @Test func largeBodiesAndLongLinesPass() async throws {
-    let large = #"{"x":""# + String(repeating: "a", count: 3 << 20) + #""}"#
+    let large = #"{"x":""# + String(repeating: "a", count: 300_000) + #""}"#
     try await withShop(answering: { _, _ in .http(200, large) }) { box, api in
       let run = try await box.run(
         ["batch"],

@@ -3,16 +3,18 @@
 /// Nothing here waits but `wait` and a renewal, for which all that is under way is let come to its
 /// end first; then those that were not accepted are sent once more.
 public final class ProtectedBatch {
-  /// An answer, whole.
-  public struct Reply {
-    /// Status line and headers.
-    public let head: ResponseHead
-    /// Decoded, if that was asked for.
+  /// What came of one request.
+  public struct Outcome {
+    /// Status line and headers of its answer, where there is one.
+    public let head: ResponseHead?
+    /// The whole body, decoded if that was asked for; empty beside a failure.
     public let body: [UInt8]
+    /// Why that is not what was wanted: no answer, half of one, or one that the session is over.
+    public let failure: Failure?
   }
 
   /// Gets what came of one request.
-  public typealias Finish = (Result<Reply, Failure>) -> Void
+  public typealias Finish = (Outcome) -> Void
 
   private final class Job {
     let wanted: ProtectedRequest
@@ -31,6 +33,8 @@ public final class ProtectedBatch {
       self.finish = finish
       attempt = SessionKeeper.Attempt(wanted, mayRenew: false)
     }
+
+    func fail(_ failure: Failure) { finish(Outcome(head: head, body: [], failure: failure)) }
   }
 
   /// What did not help is not tried again so soon; seconds.
@@ -110,7 +114,7 @@ public final class ProtectedBatch {
       }
       try send(job)
     } catch {
-      finish(.failure(error))
+      job.fail(error)
     }
   }
 
@@ -147,7 +151,7 @@ public final class ProtectedBatch {
     let given = Array(jobs.values) + waiting
     jobs = [:]
     waiting = []
-    for job in given { job.finish(.failure(failure)) }
+    for job in given { job.fail(failure) }
   }
 
   // MARK: - One request
@@ -217,15 +221,16 @@ public final class ProtectedBatch {
         record.hasAccepted = true
         if job.isRepeat { record.hasHelped = true }
       }
-      job.finish(.success(Reply(head: job.head ?? ResponseHead(), body: job.body)))
+      job.finish(Outcome(head: job.head, body: job.body, failure: nil))
     } catch {
-      job.finish(.failure(error))
+      job.fail(error)
     }
   }
 
   /// The session was not accepted: once more with another, or that was it.
   private func refused(_ job: Job, _ answer: Answer) throws(Failure) {
     guard let carried else { return }
+    job.head = answer.head
     if job.isRepeat {
       if !record.hasHelped { uselessAt = keeper.clock() }
       throw keeper.rejected(carried.session, answer)
@@ -280,13 +285,13 @@ public final class ProtectedBatch {
           }
           try send(job)
         } catch {
-          job.finish(.failure(error))
+          job.fail(error)
         }
       }
     } catch {
       let isOver = error.kind == .sessionExpired
       trouble = (error, isOver ? nil : Moment(seconds: keeper.clock().seconds + Self.patience))
-      for job in jobs { job.finish(.failure(error)) }
+      for job in jobs { job.fail(error) }
     }
   }
 
