@@ -39,7 +39,8 @@ import Testing
         (other.url + "/b", "\(other.url) is not where these pages come from"),
         ("//\(other.authority)/b", "\(other.url) is not where these pages come from"),
         ("https" + api.url.dropFirst(4), "is not where"),
-        ("http://ada@\(api.authority)/", "it holds user"), ("file:///etc/passwd", "its scheme"),
+        ("http://ada@\(api.authority)/", "it must have no user name"),
+        ("file:///etc/passwd", "its scheme"),
         ("/a?page=1", "\(api.url)/a \(back)"), ("", "\(api.url)/a \(back)"),
         ("?page=1#top", "\(api.url)/a \(back)"),
       ]

@@ -36,6 +36,8 @@ public enum NextPage: Sendable, Equatable {
     switch self {
     case .usual:
       if let target = LinkHeader.next(in: head.all("Link")) {
+        // An empty reference is the document itself (RFC 3986, section 4.4); libcurl takes it for /.
+        guard !target.isEmpty else { return url }
         return try url.resolving(target, from: .server)
       }
       guard head.mediaType?.utf8.reversed().starts(with: "json".utf8.reversed()) ?? false else {
