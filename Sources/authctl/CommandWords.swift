@@ -14,7 +14,8 @@ enum CommandWords {
   enum Wish {
     case version(asJSON: Bool)
     case help(any ParsableCommand.Type)
-    case topic(String)
+    /// `help COMMAND` or `help TOPIC`: a text, and the manual page that has more.
+    case manual(page: String?, text: String)
     /// A command and the words behind its name, global options that stood before it among them.
     case run(any ParsableCommand.Type, [String], name: String)
   }
@@ -22,7 +23,7 @@ enum CommandWords {
   /// Whether the words are of a request command, where `--json` is curl's.
   static func isRequest(_ words: [String]) -> Bool {
     let names = [Get.self, Request.self, Head.self, Post.self, Put.self, Patch.self, Delete.self]
-      .map { (type: any ParsableCommand.Type) in commandName(type) }
+      .map { (type: any ParsableCommand.Type) in type.name }
     return words.dropFirst().contains(where: names.contains)
   }
 
@@ -37,11 +38,7 @@ enum CommandWords {
     case "-V", "--version": return .version(asJSON: rest.contains("--json"))
     case "-h", "--help": return .help(Authctl.self)
     case "help":
-      let path = rest.dropFirst().prefix { $0.utf8.first != UInt8(ascii: "-") }
-      if path.count == 1, let text = path.first.flatMap({ Topics.texts[$0] }) {
-        return .topic(text)
-      }
-      return .help(try find(path).command)
+      return try manual(of: rest.dropFirst().prefix { $0.utf8.first != UInt8(ascii: "-") })
     default: break
     }
     let (command, depth) = try find(rest.prefix { $0.utf8.first != UInt8(ascii: "-") })
@@ -49,6 +46,16 @@ enum CommandWords {
     let isHelp = behind.prefix { $0 != "--" }.contains { $0 == "-h" || $0 == "--help" }
     if isHelp || !subcommands(of: command).isEmpty { return .help(command) }
     return .run(command, separated(behind), name: rest.prefix(depth).joined(separator: " "))
+  }
+
+  private static func manual(of path: ArraySlice<String>) throws(Failure) -> Wish {
+    if path.count == 1, let text = path.first.flatMap(Topics.text) {
+      return .manual(page: nil, text: text)
+    }
+    let (command, depth) = try find(path, or: Topics.summaries.map(\.0))
+    guard depth > 0 else { return .manual(page: nil, text: HelpScreen.text) }
+    let page = (["authctl"] + path.prefix(depth)).joined(separator: "-")
+    return .manual(page: page, text: Authctl.helpMessage(for: command))
   }
 
   /// `-da=1` as `-d a=1`: the parser would take `a` for a part of the option's name.
@@ -84,15 +91,15 @@ enum CommandWords {
 
   /// The command that `path` names, and how many of its words do; the rest are arguments.
   private static func find(
-    _ path: some Collection<String>
+    _ path: some Collection<String>, or topics: [String] = []
   ) throws(Failure) -> (command: any ParsableCommand.Type, depth: Int) {
     var command: any ParsableCommand.Type = Authctl.self
     var depth = 0
     for word in path {
       let known = subcommands(of: command)
       if known.isEmpty { break }
-      guard let next = known.first(where: { commandName($0) == word }) else {
-        let near = nearest(word, in: known.map(commandName) + ["help"])
+      guard let next = known.first(where: { $0.name == word }) else {
+        let near = nearest(word, in: known.map { $0.name } + ["help"] + (depth == 0 ? topics : []))
         throw Failure(
           .usage, "unknown command \(DisplayText.oneLine(word, limit: 40))",
           hint: near.map { "did you mean \($0)?" } ?? "authctl help lists all commands")
@@ -122,11 +129,6 @@ enum CommandWords {
     of command: any ParsableCommand.Type
   ) -> [any ParsableCommand.Type] {
     command.configuration.subcommands
-      + command.configuration.groupedSubcommands.flatMap(\.subcommands)
-  }
-
-  private static func commandName(_ command: any ParsableCommand.Type) -> String {
-    command.configuration.commandName ?? String(describing: command).lowercased()
   }
 
   /// The parser's message as a failure: its question becomes the hint.

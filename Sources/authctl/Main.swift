@@ -29,6 +29,10 @@ enum Main {
     if arguments == ["--version"] || arguments == ["-V"] {
       return write(Libraries.installed().line + "\n")
     }
+    // For the shells' completions.
+    if arguments.first == Completion.word {
+      return write(Completion.lines(arguments.dropFirst(2), environment))
+    }
     do throws(Failure) {
       if arguments.isEmpty { return try Overview.show(environment) }
       return try run(arguments, environment, before)
@@ -46,8 +50,12 @@ enum Main {
     case .version(let asJSON):
       return write(
         (asJSON ? Libraries.opened().json.serialized() : Libraries.installed().line) + "\n")
-    case .help(let command): return write(Authctl.helpMessage(for: command) + "\n")
-    case .topic(let text): return write(text + "\n")
+    case .help(let command):
+      let text = command == Authctl.self ? HelpScreen.text : Authctl.helpMessage(for: command)
+      return write(text + "\n")
+    case .manual(let page, let text):
+      Manual(environment: environment, before: before).show(page: page, text: text)
+      return write(text + "\n")
     case .run(let command, let words, let name):
       type = command
       do { parsed = try type.parseAsRoot(words) } catch {

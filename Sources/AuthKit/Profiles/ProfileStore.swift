@@ -198,6 +198,11 @@ public struct ProfileStore: Sendable {
       label: DisplayText.oneLine(name, limit: 200))
   }
 
+  /// The keys that a profile may hold, in the order of the file.
+  public static var keys: [String] {
+    ProfileSchema.keys.map(\.name).filter { !$0.utf8.starts(with: "detect.".utf8) }
+  }
+
   /// Reads the right side of `--set KEY=VALUE` as the key's type asks.
   ///
   /// - Throws: `Failure` of kind `usage` for an unknown key, naming the nearest, or a wrong value.

@@ -14,7 +14,7 @@ struct Exec: Command {
 
       Examples:
         authctl exec -p shop -- ./deploy.sh
-        authctl exec --env 'AUTH=Bearer {access_token}' -- sh -c 'curl -H "Authorization: $AUTH" ...'
+        authctl exec --env 'AUTH=Bearer {access_token}' -- ./report.sh
         authctl exec --file --login -p ./ci/shop.toml -u ci -- make deploy
       """)
 

@@ -26,7 +26,7 @@ struct HelperGit: Command {
     usage: "authctl helper git [<options>] get|store|erase",
     discussion: """
       Examples:
-        git config --global credential.https://git.example.helper '!authctl helper git'
+        git config --global credential.https://git.example.helper authctl
         printf 'protocol=https\\nhost=git.example\\n\\n' | authctl helper git get
       """)
 
@@ -348,7 +348,7 @@ struct HelperNetrc: Command {
 
       Examples:
         authctl helper netrc -p shop
-        curl --netrc-file <(authctl helper netrc -p shop) https://api.shop.example/orders
+        curl --netrc-file <(authctl helper netrc -p shop) https://shop.example/me
       """)
 
   @OptionGroup(title: "Global options") var globals: Globals

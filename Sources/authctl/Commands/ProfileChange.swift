@@ -8,7 +8,7 @@ struct ProfileAdd: Command {
     discussion: """
       Examples:
         authctl profile add school http://127.0.0.1:8101 --preset express-jwt
-        authctl profile add shop https://api.shop.example --set login.path=/api/login \\
+        authctl profile add shop https://api.shop.example --set login.path=/auth \\
           --body '{"user":"{username}","pass":"{password}"}' --token-at /data/jwt
         authctl profile add shop-test https://test.shop.example --like shop
       """)
@@ -70,7 +70,7 @@ struct ProfileSet: Command {
     discussion: """
       Examples:
         authctl profile set shop account=bob@shop.example
-        authctl profile set shop login.path=/v2/login session.access_token=/data/token
+        authctl profile set shop login.path=/login session.access_token=/data/jwt
         authctl profile set shop --unset account
       """)
 

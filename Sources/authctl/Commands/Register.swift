@@ -10,7 +10,7 @@ struct Register: Command {
 
       Examples:
         authctl register -p shop -u ada@shop.example
-        printf '%s\\n' "$PW" | authctl register -u ada@shop.example --password-stdin --field roleId=1
+        authctl register -u ada@shop.example --password-file pw.txt --field roleId=1
       """)
 
   @OptionGroup var credentials: CredentialOptions

@@ -57,7 +57,7 @@ extension MethodCommand {
   }
 
   /// How the five differ: nothing but the name and the examples.
-  static func configuration(_ examples: String) -> CommandConfiguration {
+  static func withMethodFixed(_ examples: String) -> CommandConfiguration {
     CommandConfiguration(
       commandName: method.lowercased(), abstract: "An authenticated \(method).",
       discussion: "Examples:\n" + examples)
@@ -67,7 +67,7 @@ extension MethodCommand {
 /// `authctl head TARGET`
 struct Head: MethodCommand {
   static let method = "HEAD"
-  static let configuration = configuration(
+  static let configuration = withMethodFixed(
     """
       authctl head /report.pdf
       authctl head -p shop '/orders?open=1'
@@ -82,7 +82,7 @@ struct Head: MethodCommand {
 /// `authctl post TARGET`
 struct Post: MethodCommand {
   static let method = "POST"
-  static let configuration = configuration(
+  static let configuration = withMethodFixed(
     """
       authctl post /orders --json '{"item":7}'
       authctl post /orders -d item=7 -d count=2
@@ -98,7 +98,7 @@ struct Post: MethodCommand {
 /// `authctl put TARGET`
 struct Put: MethodCommand {
   static let method = "PUT"
-  static let configuration = configuration(
+  static let configuration = withMethodFixed(
     """
       authctl put /notes/1 --json '{"text":"hello"}'
       authctl put /notes/1 --input note.txt -H 'Content-Type: text/plain'
@@ -113,7 +113,7 @@ struct Put: MethodCommand {
 /// `authctl patch TARGET`
 struct Patch: MethodCommand {
   static let method = "PATCH"
-  static let configuration = configuration(
+  static let configuration = withMethodFixed(
     """
       authctl patch /orders/1 --json '{"count":3}'
       authctl patch /orders/1 --json @change.json
@@ -128,7 +128,7 @@ struct Patch: MethodCommand {
 /// `authctl delete TARGET`
 struct Delete: MethodCommand {
   static let method = "DELETE"
-  static let configuration = configuration(
+  static let configuration = withMethodFixed(
     """
       authctl delete /orders/1
       authctl delete /orders/1 --ok 404

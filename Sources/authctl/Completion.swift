@@ -1,0 +1,283 @@
+internal import ArgumentParser
+internal import AuthKit
+
+/// What a shell offers at TAB: `authctl __complete -- WORD…`, of which the last is being typed.
+///
+/// The scripts in completions/ hand the words over and show what comes, one candidate a line, with
+/// a tab before its description. A line that begins with a tab is for the script: `files` or
+/// `commands`, and behind a second tab what of the word stays before a file's name. No network, no
+/// dialog, no libcurl; whatever goes wrong, there is nothing to offer.
+struct Completion {
+  static let word = "__complete"
+
+  /// What is printed.
+  static func lines(_ words: ArraySlice<String>, _ environment: [String: String]) -> String {
+    var completion = Completion(environment: environment)
+    completion.offer(words)
+    return completion.found.map { $0 + "\n" }.joined()
+  }
+
+  private let environment: [String: String]
+  private var found: [String] = []
+  private var command: any ParsableCommand.Type = Authctl.self
+  private var path: [String] = []
+  private var isHelp = false
+  private var words = CommandArguments(of: Globals.self)
+  private var positionals = 0
+  /// The options that decide which accounts and profiles there are.
+  private var given: [String: String] = [:]
+
+  private init(environment: [String: String]) { self.environment = environment }
+
+  private mutating func offer(_ line: ArraySlice<String>) {
+    guard let typed = line.last else { return }
+    var pending: CommandArguments.Argument?
+    var isOver = false
+    for word in line.dropLast() {
+      if let option = pending {
+        pending = nil
+        note(option, word)
+      } else if isOver || word.utf8.first != UInt8(ascii: "-") || word == "-" {
+        guard step(to: word) else { return }
+      } else if word == "--" {
+        isOver = true
+      } else if let (option, value) = words.option(in: word), option.takesValue {
+        if let value { note(option, value) } else { pending = option }
+      }
+    }
+    if let pending {
+      offerValue(of: pending, typed, behind: "")
+    } else if !isOver, typed.utf8.first == UInt8(ascii: "-") {
+      offerOptions(typed)
+    } else {
+      offerWord(typed)
+    }
+  }
+
+  private mutating func note(_ option: CommandArguments.Argument, _ value: String) {
+    given[option.key] = value
+  }
+
+  /// A word that is no option: a command's name, or an argument of a command.
+  private mutating func step(to word: String) -> Bool {
+    let known = command.configuration.subcommands
+    if known.isEmpty {
+      positionals += 1
+      return true
+    }
+    if path.isEmpty, !isHelp, word == "help" {
+      isHelp = true
+      return true
+    }
+    guard let next = known.first(where: { $0.name == word }) else { return false }
+    command = next
+    path.append(word)
+    if next.configuration.subcommands.isEmpty { words = CommandArguments(of: next) }
+    return true
+  }
+
+  // MARK: - What may stand here
+
+  private mutating func offerWord(_ typed: String) {
+    let known = command.configuration.subcommands
+    if !known.isEmpty {
+      for next in known { offer(next.name, next.configuration.abstract, if: typed) }
+      guard path.isEmpty else { return }
+      let others = isHelp ? Topics.summaries : [("help", "About a command or a topic.")]
+      for (name, summary) in others { offer(name, summary, if: typed) }
+      return
+    }
+    guard !isHelp, let last = words.positionals.last else { return }
+    if path == ["exec"] {
+      found.append(positionals == 0 ? "\tcommands\t" : "\tfiles\t")
+      return
+    }
+    if positionals < words.positionals.count {
+      offerValue(of: words.positionals[positionals], typed, behind: "")
+    } else if last.isRepeating {
+      offerValue(of: last, typed, behind: "")
+    }
+  }
+
+  private mutating func offerOptions(_ typed: String) {
+    if let (option, value) = words.option(in: typed), option.takesValue, let value {
+      let start = String(decoding: typed.utf8.dropLast(value.utf8.count), as: UTF8.self)
+      offerValue(of: option, value, behind: start)
+      return
+    }
+    // Between a group of commands and its command there are no options.
+    guard path.isEmpty || command.configuration.subcommands.isEmpty else { return }
+    for option in words.options where !option.isHidden {
+      for name in option.names { offer(name, option.summary, if: typed) }
+    }
+    if path.isEmpty { offer("--version", "Show the version.", if: typed) }
+    if path.isEmpty { offer("--help", "Show help information.", if: typed) }
+  }
+
+  private mutating func offerValue(
+    of argument: CommandArguments.Argument, _ typed: String, behind start: String
+  ) {
+    let isPath = typed.utf8.contains(UInt8(ascii: "/")) || [".", "~"].contains(typed.prefix(1))
+    for value in argument.values { offer(start + value, "", if: start + typed) }
+    switch meaning(of: argument) {
+    case "profile":
+      for name in profiles() { offer(start + name, "", if: start + typed) }
+      if isPath { found.append("\tfiles\t\(start)") }
+    case "account":
+      for name in accounts() { offer(start + name, "", if: start + typed) }
+    case "store":
+      for name in StoreName.allCases { offer(start + name.rawValue, "", if: start + typed) }
+    case "preset":
+      for name in Presets.names {
+        offer(start + name, Presets.summary(name), if: start + typed)
+      }
+    case "key":
+      for name in ProfileStore.keys { offer(start + name + "=", "", if: start + typed) }
+    case "method":
+      for name in Self.methods { offer(start + name, "", if: start + typed) }
+    case "header" where typed.utf8.first != UInt8(ascii: "@"):
+      for name in Self.headers { offer(start + name + ":", "", if: start + typed) }
+    case "file":
+      found.append("\tfiles\t\(start)")
+    default:
+      offerFile(typed, behind: start)
+    }
+  }
+
+  /// `@FILE` and `NAME=@FILE`, in curl's options.
+  private mutating func offerFile(_ typed: String, behind start: String) {
+    let name = typed.utf8.prefix { $0 != UInt8(ascii: "@") }
+    guard name.count < typed.utf8.count, name.isEmpty || name.last == UInt8(ascii: "=") else {
+      return
+    }
+    found.append("\tfiles\t\(start)" + String(decoding: name, as: UTF8.self) + "@")
+  }
+
+  /// What a value is, by the option's name or by the name of the value.
+  private func meaning(of argument: CommandArguments.Argument) -> String {
+    switch argument.key {
+    case "profile", "like": return "profile"
+    case "username": return "account"
+    case "store", "preset", "header": return argument.key
+    case "set": return "key"
+    case "request": return "method"
+    default: break
+    }
+    switch (argument.valueName, path) {
+    case ("method", _): return "method"
+    case ("key=value", _), ("key", _): return "key"
+    case ("name", ["profile", "presets"]): return "preset"
+    case ("name", ["profile", "add"]), ("name", ["profile", "import"]): return "new"
+    case ("name", _) where path.first == "profile": return "profile"
+    case ("store", _): return "store"
+    case (let name, _): return Self.fileNames.contains(name) ? "file" : ""
+    }
+  }
+
+  private static let fileNames = ["file", "file|-", "dir", "folder", "path"]
+
+  private mutating func offer(_ candidate: String, _ summary: String, if typed: String) {
+    let isPrintable = candidate.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F }
+    guard isPrintable, candidate.utf8.starts(with: typed.utf8) else { return }
+    found.append(summary.isEmpty ? candidate : "\(candidate)\t\(summary)")
+  }
+
+  // MARK: - What there is
+
+  private func app() -> App? {
+    var words = ["--no-input", "--store-timeout", "1"]
+    for key in ["profile", "store"] { if let value = given[key] { words += ["--\(key)", value] } }
+    guard let globals = try? Globals.parse(words) else { return nil }
+    return try? App(globals: globals, environment: environment)
+  }
+
+  private func profiles() -> [String] { (try? app()?.profiles.names()) ?? [] }
+
+  /// Those of the profile, where it is known; of a store that can be listed without a dialog.
+  private func accounts() -> [String] {
+    guard let app = app() else { return [] }
+    let profile = try? app.choose().profile
+    var names: [String] = profile?.account.map { [$0] } ?? []
+    let items = (try? app.store(mayPrompt: false).list(profiles: app.profiles.names())) ?? []
+    for item in items where profile == nil || item.profile == profile?.name {
+      if let account = item.account, !names.contains(account) { names.append(account) }
+    }
+    return names
+  }
+
+  private static let methods = [
+    "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "QUERY", "PROPFIND", "REPORT",
+  ]
+
+  /// Those that people write by hand (https://www.iana.org/assignments/http-fields).
+  private static let headers = [
+    "Accept", "Accept-Encoding", "Accept-Language", "Cache-Control", "Content-Encoding",
+    "Content-Language", "Content-Type", "Date", "Forwarded", "If-Match", "If-Modified-Since",
+    "If-None-Match", "If-Range", "If-Unmodified-Since", "Idempotency-Key", "Link", "Origin",
+    "Prefer", "Priority", "Range", "Referer", "User-Agent", "Via", "X-Request-ID",
+    "X-Requested-With",
+  ]
+}
+
+/// The arguments of one command, as swift-argument-parser tells them.
+struct CommandArguments {
+  struct Argument {
+    /// `--output`, `-o`.
+    var names: [String]
+    /// The long name without dashes, else the short one.
+    var key: String
+    var takesValue: Bool
+    var isRepeating: Bool
+    var isHidden: Bool
+    var valueName: String
+    var values: [String]
+    var summary: String
+  }
+
+  private(set) var options: [Argument] = []
+  private(set) var positionals: [Argument] = []
+
+  init(of type: any ParsableArguments.Type) {
+    let dump = try? JSONValue.parse(type._dumpHelp())
+    guard case .array(let items)? = dump?["command"]?["arguments"] else { return }
+    for item in items {
+      let argument = Argument(item)
+      if item["kind"]?.text == "positional" {
+        positionals.append(argument)
+      } else {
+        options.append(argument)
+      }
+    }
+  }
+
+  /// The option that `word` is, and the value that is joined to it: `--store=file`, `-pshop`.
+  func option(in word: String) -> (Argument, String?)? {
+    let mark = word.utf8.firstIndex(of: UInt8(ascii: "=")) ?? word.utf8.endIndex
+    let isLong = word.utf8.starts(with: "--".utf8)
+    let name = isLong ? String(word[..<mark]) : String(word.prefix(2))
+    guard let option = options.first(where: { $0.names.contains(name) }) else { return nil }
+    if isLong {
+      return (option, mark == word.utf8.endIndex ? nil : String(word.utf8[mark...].dropFirst()))
+    }
+    return (option, word.utf8.count > 2 ? String(word.dropFirst(2)) : nil)
+  }
+}
+
+extension CommandArguments.Argument {
+  fileprivate init(_ item: JSONValue) {
+    func texts(_ value: JSONValue?) -> [JSONValue] {
+      if case .array(let items)? = value { items } else { [] }
+    }
+    let all = texts(item["names"]).map { name -> (String, String) in
+      (name["kind"]?.text == "long" ? "--" : "-", name["name"]?.text ?? "")
+    }
+    names = all.map { $0 + $1 }
+    valueName = item["valueName"]?.text ?? ""
+    key = (all.first { $0.0 == "--" } ?? all.first)?.1 ?? ""
+    takesValue = item["kind"]?.text == "option"
+    isRepeating = item["isRepeating"]?.scalarText == "true"
+    isHidden = item["shouldDisplay"]?.scalarText == "false"
+    values = texts(item["allValues"]).compactMap(\.text)
+    summary = item["abstract"]?.text ?? ""
+  }
+}

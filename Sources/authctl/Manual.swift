@@ -1,0 +1,60 @@
+internal import AuthKit
+internal import Glibc
+
+/// `authctl help …`: on a terminal the manual page that was installed with this program, or the
+/// text in a pager. No other output is ever given to a program of the environment (rule A11).
+struct Manual {
+  let environment: [String: String]
+  let before: Hardening.Before?
+
+  /// Shows it by another program, which takes the place of this one; returns when there is none,
+  /// or no terminal.
+  ///
+  /// - Parameters:
+  ///   - page: `authctl-login`; nil for texts that are no page.
+  ///   - text: for the pager, where the page is not installed.
+  func show(page: String?, text: String) {
+    guard isatty(STDOUT_FILENO) == 1 else { return }
+    if let page, let folder = Self.folder(of: page) {
+      run(["man", "-M", folder, "1", page])
+    }
+    if let pager = environment["PAGER"], !pager.isEmpty, Self.becomeInput(text) {
+      run(["/bin/sh", "-c", pager])
+    }
+  }
+
+  private func run(_ words: [String]) {
+    // As git does it: a text that fits the screen needs no key to leave it.
+    let variables = ["LESS": "FRX"].merging(SecretCommand.withoutSecrets(environment)) { $1 }
+    let inherited = Child.openDescriptors()
+    _ = Child(words, environment: variables, before: before, inherited: inherited)
+      .replaceThisProcess()
+  }
+
+  /// `share/man` beside the folder of this program, where it holds the page: a page of another
+  /// version, elsewhere, is not this program's.
+  private static func folder(of page: String) -> String? {
+    var buffer = [CChar](repeating: 0, count: Int(PATH_MAX))
+    let count = readlink("/proc/self/exe", &buffer, buffer.count)
+    var path = buffer.prefix(max(count, 0)).map { UInt8(bitPattern: $0) }[...]
+    for _ in 0..<2 {
+      guard let slash = path.lastIndex(of: UInt8(ascii: "/")) else { return nil }
+      path = path[..<slash]
+    }
+    let folder = String(decoding: path, as: UTF8.self) + "/share/man"
+    let isThere = ["", ".gz"].contains { access("\(folder)/man1/\(page).1\($0)", R_OK) == 0 }
+    return isThere ? folder : nil
+  }
+
+  /// Puts `text` where standard input is read from; false when it is too long for a pipe to hold.
+  private static func becomeInput(_ text: String) -> Bool {
+    let bytes = Array((text + "\n").utf8)
+    var ends: [Int32] = [-1, -1]
+    // https://man7.org/linux/man-pages/man7/pipe.7.html: a pipe holds 64 KiB, but less where the
+    // user has many; then the rest stays away, so a write that would block counts as no pipe.
+    guard pipe(&ends) == 0 else { return false }
+    defer { for end in ends { close(end) } }
+    _ = fcntl(ends[1], F_SETFL, O_NONBLOCK)
+    return write(ends[1], bytes, bytes.count) == bytes.count && dup2(ends[0], STDIN_FILENO) == 0
+  }
+}

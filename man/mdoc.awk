@@ -1,0 +1,30 @@
+# What page.awk and list.awk share: text of authctl's as mdoc(7).
+
+# Text that is read: options keep their dashes, and a line never begins a macro.
+function words_of(t) {
+  gsub(/\\/, "\\e", t)
+  t = " " t
+  while (match(t, /[ '"(]-/)) t = substr(t, 1, RSTART) "\\-" substr(t, RSTART + 2)
+  gsub(/\\--/, "\\-\\-", t)
+  t = substr(t, 2)
+  return t ~ /^[.']/ ? "\\&" t : t
+}
+
+# The same, each sentence on a line of its own.
+function prose(t,   out) {
+  t = words_of(t)
+  while (match(t, /[.?!] [A-Z]/)) {
+    out = out substr(t, 1, RSTART) "\n"
+    t = substr(t, RSTART + 2)
+  }
+  return out t
+}
+
+# Text that is typed: every dash is one.
+function literal(t) {
+  gsub(/\\/, "\\e", t)
+  gsub(/-/, "\\-", t)
+  return t ~ /^[.']/ ? "\\&" t : t
+}
+
+function sentence_case(t) { return substr(t, 1, 1) tolower(substr(t, 2)) }
