@@ -1,0 +1,23 @@
+# fish completion for authctl: what may stand here is asked of the authctl on the PATH.
+# It lies in a folder of $fish_complete_path, as /usr/share/fish/vendor_completions.d.
+
+function __authctl_complete
+    set -l words (commandline -opc) (commandline -ct)
+    set -l tab \t
+    for line in (authctl __complete -- $words[2..-1] 2>/dev/null)
+        set -l parts (string split $tab -- $line)
+        if test -n "$parts[1]"
+            echo -- $line
+        else if test "$parts[2]" = files
+            set -l start "$parts[3]"
+            set -l typed (string sub -s (math (string length -- "$start") + 1) -- $words[-1])
+            for path in (__fish_complete_path "$typed")
+                echo -- $start$path
+            end
+        else if test "$parts[2]" = commands
+            complete -C (commandline -ct)
+        end
+    end
+end
+
+complete -c authctl -f -a '(__authctl_complete)'
