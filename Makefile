@@ -5,19 +5,28 @@
 # make bench      what authctl costs beside curl and others: Tests/Benchmarks/RESULTS.md
 # make test-keyrings  KWallet and KeePassXC, the real programs on a screen of their own
 # make lint       swift-format, and the rules of CONTRIBUTING.md
-# make install    into PREFIX (/usr/local), below DESTDIR
+# make docs       man/*.1, of what the program's help says; a test fails when they differ
+# make recording  docs/session.svg: the four lines at the top of README.md, as they are shown
+# make install    into PREFIX (/usr/local), below DESTDIR; make uninstall takes it away
+# make deb        .build/dist/authctl_VERSION-1_ARCH.deb
+# make dist       that, archives of program and source, SBOM and SHA256SUMS, in .build/dist
+# make test-fresh in a Debian 12 of its own: the package, make demo and make test; needs root
 #
-# demo and the tests install the Debian packages that are missing; the others install nothing.
+# demo, the tests, deb and dist install the Debian packages that are missing; the others nothing.
 
 PREFIX ?= /usr/local
 DESTDIR ?=
+# Where zsh looks for functions, below share; in a Debian package zsh/vendor-completions.
+ZSH_FUNCTIONS ?= zsh/site-functions
+# What is installed.
+AUTHCTL ?= .build/authctl
 
 # Headers of libcurl; git and certificates to fetch the Swift packages.
 BUILD_PACKAGES := libcurl4-openssl-dev git ca-certificates
 # What authctl opens when it runs, and a keyring on a bus to keep secrets in.
 DEMO_PACKAGES := $(BUILD_PACKAGES) libsecret-1-0 gnome-keyring dbus-daemon libglib2.0-bin
-# secret-tool and curl, the second opinion of the tests.
-TEST_PACKAGES := $(DEMO_PACKAGES) libsecret-tools curl
+# secret-tool, curl and mandoc, the second opinion of the tests; the shells of completions/.
+TEST_PACKAGES := $(DEMO_PACKAGES) libsecret-tools curl mandoc bash zsh fish
 
 # Other Secret Services, a screen for them, and a hand at its keyboard. KWallet cannot encrypt what
 # it sends without the plugins.
@@ -41,7 +50,8 @@ ifneq ($(shell test -n "$$HOME" -a -w "$$HOME" && echo yes),yes)
 endif
 
 .DEFAULT_GOAL := build
-.PHONY: build demo test test-kill test-keyrings bench lint install uninstall clean swift
+.PHONY: build demo test test-kill test-keyrings test-fresh bench lint docs recording install \
+  uninstall deb dist clean swift
 
 # SwiftPM has no option for a static libstdc++, but its linker looks into the build's own folder
 # first: with the archive there libstdc++.so is not needed at run time.
@@ -98,20 +108,52 @@ lint: swift
 	swift format lint --strict --recursive --parallel Package.swift Plugins Sources Tests
 	@Tests/lint.sh
 
+docs: swift
+	swift build --product authctl </dev/null
+	@rm -f man/*.1
+	man/pages.sh "$$(swift build --show-bin-path)/authctl" man
+
+recording: swift
+	@Tests/packages.sh $(TEST_PACKAGES)
+	swift build --build-tests </dev/null
+	AUTHCTL_WRITE_RECORDING=1 swift test --skip-build --filter RecordingTests </dev/null
+
+SHARE = $(DESTDIR)$(PREFIX)/share
+HELPERS := git docker bazel
+
 install:
-	@test -x .build/authctl || { echo "Nothing is built yet: run make first" >&2; exit 1; }
-	install -d "$(DESTDIR)$(PREFIX)/bin"
-	install -m 755 .build/authctl "$(DESTDIR)$(PREFIX)/bin/authctl"
-	for program in git docker bazel; do \
-	  ln -sf authctl "$(DESTDIR)$(PREFIX)/bin/$$program-credential-authctl"; done
-	install -d "$(DESTDIR)$(PREFIX)/share/man/man5"
-	install -m 644 man/authctl-profile.5 "$(DESTDIR)$(PREFIX)/share/man/man5/"
+	@test -x "$(AUTHCTL)" || { echo "Nothing is built yet: run make first" >&2; exit 1; }
+	install -d "$(DESTDIR)$(PREFIX)/bin" "$(SHARE)"/man/man{1,5} "$(SHARE)/$(ZSH_FUNCTIONS)" \
+	  "$(SHARE)/bash-completion/completions" "$(SHARE)/fish/vendor_completions.d"
+	install -m 755 "$(AUTHCTL)" "$(DESTDIR)$(PREFIX)/bin/authctl"
+	install -m 644 man/*.1 "$(SHARE)/man/man1/"
+	install -m 644 man/*.5 "$(SHARE)/man/man5/"
+	for program in $(HELPERS); do \
+	  ln -sf authctl "$(DESTDIR)$(PREFIX)/bin/$$program-credential-authctl"; \
+	  ln -sf "authctl-helper-$$program.1" "$(SHARE)/man/man1/$$program-credential-authctl.1"; done
+	install -m 644 completions/authctl.bash "$(SHARE)/bash-completion/completions/authctl"
+	install -m 644 completions/_authctl "$(SHARE)/$(ZSH_FUNCTIONS)/_authctl"
+	install -m 644 completions/authctl.fish "$(SHARE)/fish/vendor_completions.d/authctl.fish"
 
 uninstall:
-	rm -f "$(DESTDIR)$(PREFIX)/bin/authctl"
-	for program in git docker bazel; do \
-	  rm -f "$(DESTDIR)$(PREFIX)/bin/$$program-credential-authctl"; done
-	rm -f "$(DESTDIR)$(PREFIX)/share/man/man5/authctl-profile.5"
+	for program in $(HELPERS); do rm -f "$(SHARE)/man/man1/$$program-credential-authctl.1" \
+	  "$(DESTDIR)$(PREFIX)/bin/$$program-credential-authctl"; done
+	rm -f "$(DESTDIR)$(PREFIX)/bin/authctl" \
+	  $(addprefix "$(SHARE)"/man/man1/,$(notdir $(wildcard man/*.1))) \
+	  $(addprefix "$(SHARE)"/man/man5/,$(notdir $(wildcard man/*.5))) \
+	  "$(SHARE)/bash-completion/completions/authctl" \
+	  "$(SHARE)/$(ZSH_FUNCTIONS)/_authctl" \
+	  "$(SHARE)/fish/vendor_completions.d/authctl.fish"
+
+deb: build
+	@Tests/packages.sh dpkg-dev
+	@packaging/deb.sh
+
+dist: deb
+	@packaging/dist.sh
+
+test-fresh: deb
+	@Tests/fresh.sh
 
 clean:
 	rm -rf .build

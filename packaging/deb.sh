@@ -1,0 +1,76 @@
+#!/usr/bin/env bash
+# Makes .build/dist/authctl_VERSION-1_ARCH.deb of .build/authctl, man/ and completions/.
+#
+# What the program is linked with is found by dpkg-shlibdeps; what it opens when it runs (libcurl,
+# libsecret, libcrypt) is named here. The Swift runtime is inside.
+#
+# Conflicts: Canonical's package authd has another program at /usr/bin/authctl. An alternative would
+# need both packages to give up the name, and a diversion would take it from a package that others
+# rely on for their log-in; so the two exclude each other, and who has authd installs by
+# `make install PREFIX=/usr/local`.
+
+set -eu
+cd "$(dirname "$0")/.."
+export LC_ALL=C
+[ -x .build/authctl ] || { echo "deb: nothing is built yet: run make first" >&2; exit 1; }
+
+version=$(packaging/version.sh)-1
+architecture=$(dpkg --print-architecture)
+maintainer=${DEBFULLNAME:-The authctl project} email=${DEBEMAIL:-authctl@users.noreply.github.com}
+# The same input gives the same package: all times are those of the last commit.
+SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || date +%s)}
+export SOURCE_DATE_EPOCH
+
+root=.build/deb/authctl
+rm -rf .build/deb
+mkdir -p "$root/DEBIAN" .build/deb/debian .build/dist
+umask 022
+make --silent install DESTDIR="$PWD/$root" PREFIX=/usr ZSH_FUNCTIONS=zsh/vendor-completions
+
+find "$root/usr/share/man" -type f -exec gzip -9n {} +
+find "$root/usr/share/man" -type l | while read -r link; do
+  ln -sf "$(readlink "$link").gz" "$link.gz"
+  rm "$link"
+done
+
+documents=$root/usr/share/doc/authctl
+install -d "$documents"
+install -m 644 packaging/copyright README.md SECURITY.md "$documents/"
+gzip -9n <CHANGELOG.md >"$documents/changelog.gz"
+gzip -9n >"$documents/changelog.Debian.gz" <<END
+authctl ($version) stable; urgency=medium
+
+  * Packaged from the sources of this version; changelog.gz tells what changed.
+
+ -- $maintainer <$email>  $(date -uR -d "@$SOURCE_DATE_EPOCH")
+END
+
+printf 'Source: authctl\n\nPackage: authctl\nArchitecture: any\n' >.build/deb/debian/control
+linked=$(cd .build/deb && dpkg-shlibdeps -O -eauthctl/usr/bin/authctl)
+cat >"$root/DEBIAN/control" <<END
+Package: authctl
+Version: $version
+Section: net
+Priority: optional
+Architecture: $architecture
+Maintainer: $maintainer <$email>
+Installed-Size: $(du -k -s --apparent-size "$root/usr" | cut -f 1)
+Depends: ${linked#shlibs:Depends=}, libcrypt1, libcurl4, libsecret-1-0
+Recommends: ca-certificates
+Suggests: gnome-keyring | kwalletmanager | keepassxc
+Conflicts: authd
+Homepage: https://github.com/authctl/authctl
+Description: sign in to an HTTP API once, then send requests
+ authctl signs in to an HTTP API, keeps the session in the keyring, renews it
+ before it ends, and sends requests with it; for people and for scripts.
+ .
+ It speaks to APIs as they are: JSON, forms, HTTP Basic, tokens, cookies, API
+ keys, one-time codes. It hands tokens to other programs, and answers git,
+ docker, Bazel, cargo, kubectl and curl as their credential helper. A credential
+ goes to the origin that gave it and nowhere else.
+END
+(cd "$root" && find usr -type f -print0 | sort -z | xargs -0 md5sum) >"$root/DEBIAN/md5sums"
+find "$root" -exec touch -hd "@$SOURCE_DATE_EPOCH" {} +
+package=.build/dist/authctl_${version}_$architecture.deb
+dpkg-deb --root-owner-group --build "$root" "$package" >/dev/null
+echo "Made $package, $(stat -c %s "$package") bytes"
