@@ -1,0 +1,80 @@
+/// The commands that a document tells its readers to type.
+struct ShellBlock: Sendable {
+  /// The heading of the page that it is on, `## …`.
+  var section: String
+  /// Where its first line stands.
+  var line: Int
+  var text: String
+  /// Why nobody can run it, as `<!-- not run: REASON -->` in the line above says.
+  var excuse: String?
+
+  /// Of a Markdown text: what is indented by four blanks, and what is fenced as `sh`. In a block
+  /// with lines that begin with `$`, these are typed and the others are shown.
+  static func all(inMarkdown text: String) -> [ShellBlock] {
+    var blocks: [ShellBlock] = []
+    var section = ""
+    var excuse: String?
+    var fence: (isShell: Bool, at: Int)?
+    var open: [String] = []
+    func close(at line: Int) {
+      while open.last == "" { open.removeLast() }
+      guard !open.isEmpty else { return }
+      let typed = open.filter { $0.hasPrefix("$ ") }.map { String($0.dropFirst(2)) }
+      blocks.append(
+        ShellBlock(
+          section: section, line: line, text: (typed.isEmpty ? open : typed).joined(separator: "\n"),
+          excuse: excuse))
+      (open, excuse) = ([], nil)
+    }
+    let lines = text.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
+    for (index, line) in lines.enumerated() {
+      if let current = fence {
+        if line.hasPrefix("```") {
+          fence = nil
+          if current.isShell { close(at: current.at) }
+          open = []
+        } else {
+          open.append(line)
+        }
+        continue
+      }
+      if line.hasPrefix("    ") || (line == "" && !open.isEmpty) {
+        open.append(String(line.dropFirst(4)))
+        continue
+      }
+      close(at: index + 1 - open.count)
+      if line.hasPrefix("```") {
+        fence = (["```sh", "```console"].contains(line), index + 1)
+      } else if line.hasPrefix("## ") {
+        section = String(line.dropFirst(3))
+      } else if let match = line.wholeMatch(of: /<!-- not run: (.+) -->/) {
+        excuse = String(match.1)
+      } else if line != "" {
+        excuse = nil
+      }
+    }
+    close(at: lines.count)
+    return blocks
+  }
+
+  /// Of the section EXAMPLES of an mdoc(7) page: its literal displays.
+  static func all(inPage text: String) -> [ShellBlock] {
+    var blocks: [ShellBlock] = []
+    var (isExample, start) = (false, 0)
+    var open: [String]?
+    for (index, line) in text.split(separator: "\n", omittingEmptySubsequences: false).enumerated() {
+      if line.hasPrefix(".Sh ") { isExample = line == ".Sh EXAMPLES" }
+      if isExample, line.hasPrefix(".Bd -literal") {
+        (open, start) = ([], index + 2)
+      } else if line == ".Ed", let typed = open {
+        blocks.append(
+          ShellBlock(section: "EXAMPLES", line: start, text: typed.joined(separator: "\n")))
+        open = nil
+      } else {
+        open?.append(
+          line.replacing("\\-", with: "-").replacing("\\e", with: "\\").replacing("\\&", with: ""))
+      }
+    }
+    return blocks
+  }
+}
