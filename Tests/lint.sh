@@ -56,8 +56,7 @@ import='^\s*(@\S+\s+)*((public|package|internal|fileprivate|private)\s+)?import\
 # Doors.
 exit='(\bGlibc\.|(?<![\w.]))(_exit|exit|_Exit|quick_exit)\s*\('
 door 'libcurl is spoken to by these files of one room' "${import}CCurl\\b" \
-  Sources/AuthKit/HTTP/Curl.swift Sources/AuthKit/HTTP/CurlFacts.swift \
-  Sources/AuthKit/HTTP/CurlMulti.swift Sources/AuthKit/HTTP/WebURL.swift
+  Sources/AuthKit/HTTP/Curl*.swift Sources/AuthKit/HTTP/WebURL.swift
 door 'libsecret is spoken to by these files' "${import}CLibsecret\\b" \
   Sources/AuthKit/Stores/SecretServiceBus.swift Sources/AuthKit/Stores/SecretServicePrompt.swift
 door 'libcrypt is spoken to by this one file' "${import}CCrypt\\b" Sources/AuthKit/Stores/Scrypt.swift

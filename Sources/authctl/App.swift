@@ -57,7 +57,7 @@ final class App {
       environment: environment)
     for (name, value) in environment where Self.isSecretVariable(name) {
       redactor.learn(value)
-      if name == "AUTHCTL_APP_KEY" { redactor.learn(appKey: value) }
+      if ["AUTHCTL_APP_KEY", "AUTHCTL_PROXY_USER"].contains(name) { redactor.learn(appKey: value) }
     }
     profiles = ProfileStore(
       configDirectory: Self.folder(
@@ -76,7 +76,7 @@ final class App {
     name.utf8.starts(with: "AUTHCTL_TOKEN".utf8) && name != "AUTHCTL_TOKEN_FILE"
       || [
         "AUTHCTL_PASSWORD", "AUTHCTL_OTP", "AUTHCTL_CLIENT_SECRET", "AUTHCTL_APP_KEY",
-        "AUTHCTL_STORE_PASSPHRASE",
+        "AUTHCTL_STORE_PASSPHRASE", "AUTHCTL_PROXY_USER",
       ].contains(name)
   }
 

@@ -35,11 +35,14 @@ struct Attempts {
   ) throws(Failure) {
     let start = App.uptime()
     var failed = 0
+    if policy.times > 0, policy.covers(method: wanted.request.method) { wanted.request.keepBody() }
     while true {
       try waitForTurn()
       var again: (reason: String, seconds: Double)?
       func mayTry(_ reason: String, told: Double?) -> Bool {
-        guard policy.covers(method: wanted.request.method) else { return false }
+        guard policy.covers(method: wanted.request.method), wanted.request.isRepeatable else {
+          return false
+        }
         again = wait(failed: failed + 1, since: start, told: told).map { (reason, $0) }
         return again != nil
       }

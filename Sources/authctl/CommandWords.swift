@@ -65,7 +65,7 @@ enum CommandWords {
       let bytes = word.utf8
       let isJoined =
         bytes.count > 2 && bytes.first == UInt8(ascii: "-")
-        && "puodHmXDwAb".utf8.contains(bytes[bytes.index(after: bytes.startIndex)])
+        && "puodHmXDwAbFTx".utf8.contains(bytes[bytes.index(after: bytes.startIndex)])
         && bytes.contains(UInt8(ascii: "="))
       return isJoined ? [String(word.prefix(2)), String(word.dropFirst(2))] : [word]
     }

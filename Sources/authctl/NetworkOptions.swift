@@ -1,7 +1,8 @@
 internal import ArgumentParser
 internal import AuthKit
+internal import Glibc
 
-/// How a request reaches its server (contract section 8).
+/// How a request reaches its server (contract section 8); the names are curl's.
 struct NetworkOptions: ParsableArguments {
   @Option(
     name: [.customShort("m", allowingJoined: true), .customLong("max-time")],
@@ -19,22 +20,197 @@ struct NetworkOptions: ParsableArguments {
     help: ArgumentHelp("Trust the authorities in FILE, and no others.", valueName: "file"))
   var authorities: String?
 
+  @Option(
+    name: .customLong("capath"), parsing: .unconditional,
+    help: ArgumentHelp("The same, of a folder that openssl rehash has made.", valueName: "folder"))
+  var authorityFolder: String?
+
+  @Option(
+    name: .customLong("cert"), parsing: .unconditional,
+    help: ArgumentHelp("The client's certificate, PEM.", valueName: "file"))
+  var certificate: String?
+
+  @Option(
+    name: .customLong("key"), parsing: .unconditional,
+    help: ArgumentHelp("Its key, where that has a file of its own.", valueName: "file"))
+  var key: String?
+
+  @OptionGroup(visibility: .hidden) var passphrase: SecretOptions<KeyPassphraseNames>
+
+  @Option(
+    name: .customLong("pinnedpubkey"), parsing: .unconditional,
+    help: ArgumentHelp("The server's public key: sha256//..., or a file.", valueName: "key"))
+  var pinnedKey: String?
+
   @Flag(
     name: [.customShort("k"), .customLong("insecure")],
     help: "Do not verify the server's certificate, for this request alone.")
   var insecure = false
 
+  @Flag(name: .customLong("tlsv1.2"), help: "TLS 1.2 or later; it is so anyway.")
+  var atLeastTLS12 = false
+
+  @Flag(name: .customLong("tlsv1.3"), help: "TLS 1.3 or later.")
+  var atLeastTLS13 = false
+
+  @Option(
+    name: [.customShort("x", allowingJoined: true), .customLong("proxy")], parsing: .unconditional,
+    help: ArgumentHelp("A proxy; '' for none.", valueName: "[scheme://]host:port"))
+  var proxy: String?
+
+  @OptionGroup(visibility: .hidden) var proxyUser: SecretOptions<ProxyUserNames>
+
+  @Option(
+    name: .customLong("noproxy"), parsing: .unconditional,
+    help: ArgumentHelp("Hosts to reach without the proxy; * for all.", valueName: "list"))
+  var noProxy: String?
+
+  @Option(
+    name: .customLong("resolve"), parsing: .unconditionalSingleValue,
+    help: ArgumentHelp(
+      "The addresses of a host; the origin stays.", valueName: "host:port:address"))
+  var resolve: [String] = []
+
+  @Option(
+    name: .customLong("connect-to"), parsing: .unconditionalSingleValue,
+    help: ArgumentHelp(
+      "Connect to another host; the origin stays.", valueName: "host:port:host:port"))
+  var connectTo: [String] = []
+
+  @Option(
+    name: .customLong("unix-socket"), parsing: .unconditional,
+    help: ArgumentHelp("Connect by this socket; the origin stays.", valueName: "path"))
+  var unixSocket: String?
+
+  @Flag(name: .customLong("http1.1"), help: "Offer HTTP/1.1 alone.") var http1 = false
+  @Flag(name: .customLong("http2"), help: "Offer HTTP/2, without TLS too.") var http2 = false
+  @Flag(name: [.customShort("4"), .customLong("ipv4")], help: "IPv4 addresses alone.")
+  var ipv4 = false
+  @Flag(name: [.customShort("6"), .customLong("ipv6")], help: "IPv6 addresses alone.")
+  var ipv6 = false
+
   @Flag(help: "Ask for a compressed answer, and undo that.")
   var compressed = false
 
   /// The options in the form that `HTTPClient` takes.
-  var http: HTTPOptions {
+  ///
+  /// - Throws: `usage` for what curl or a rule would refuse: nothing has been sent then.
+  func http(in app: App) throws(Failure) -> HTTPOptions {
     var options = HTTPOptions()
     options.insecure = insecure
     options.caFile = authorities
+    options.caFolder = authorityFolder
+    options.pinnedKey = try pinned()
+    options.atLeastTLS13 = atLeastTLS13
+    try identify(&options, app)
+    options.proxy = try proxy.map { text throws(Failure) in
+      try ProxyAddress(text, option: "-x")
+    }
+    let secrets = try app.secrets([passphrase.source, proxyUser.source])
+    if let secret = try secrets.read(.keyPassphrase) {
+      options.keyPassphrase = SharedSecret(secret)
+    }
+    if let secret = try secrets.read(.proxyUser) { options.proxyUser = SharedSecret(secret) }
+    learnProxyPasswords(app)
+    options.noProxy = noProxy
+    for text in resolve { try Self.check(text, "--resolve", parts: 3, "HOST:PORT:ADDRESS") }
+    for text in connectTo { try Self.check(text, "--connect-to", parts: 4, "HOST:PORT:HOST:PORT") }
+    options.resolve = resolve
+    options.connectTo = connectTo
+    options.unixSocket = try socket()
+    try Self.exclude("-4", ipv4, "-6", ipv6)
+    try Self.exclude("--http1.1", http1, "--http2", http2)
+    options.family = ipv4 ? .ipv4 : ipv6 ? .ipv6 : .any
+    options.httpVersion = http1 ? .http1 : http2 ? .http2 : .best
     options.connectTimeout = connectTimeout?.seconds
     options.totalTimeout = maximumTime?.seconds
     options.compressed = compressed
     return options
   }
+
+  /// `--cert` and `--key`: files that others cannot read, and no passphrase behind a colon.
+  private func identify(_ options: inout HTTPOptions, _ app: App) throws(Failure) {
+    if let certificate {
+      let isThere = access(certificate, F_OK) == 0
+      if !isThere, certificate.utf8.contains(UInt8(ascii: ":")) {
+        throw Failure(
+          .usage, "--cert takes a file, and no passphrase: every user could read that",
+          hint: "--cert FILE --pass-file FILE, or --pass-command CMD")
+      }
+      guard access(certificate, R_OK) == 0 else {
+        throw Failure(
+          .failed, "--cert: cannot read \(DisplayText.oneLine(certificate)): \(File.reason())")
+      }
+      // Without --key, it holds the key as well.
+      if key == nil {
+        _ = try PrivateFile(certificate, option: "--cert", environment: app.environment)
+      }
+    }
+    if let key { _ = try PrivateFile(key, option: "--key", environment: app.environment) }
+    options.clientCertificate = certificate
+    options.clientKey = key
+  }
+
+  private func pinned() throws(Failure) -> String? {
+    guard let pinnedKey else { return nil }
+    guard pinnedKey.utf8.starts(with: "sha256//".utf8) || access(pinnedKey, R_OK) == 0 else {
+      throw Failure(
+        .failed, "--pinnedpubkey: cannot read \(DisplayText.oneLine(pinnedKey)): \(File.reason())",
+        hint: "write sha256//BASE64 or the name of a PEM or DER file")
+    }
+    return pinnedKey
+  }
+
+  private func socket() throws(Failure) -> String? {
+    guard let unixSocket else { return nil }
+    // The length of sun_path in unix(7).
+    guard !unixSocket.isEmpty, unixSocket.utf8.count < 108 else {
+      throw Failure(.usage, "--unix-socket: the path must have 1 to 107 bytes")
+    }
+    return unixSocket
+  }
+
+  private static func check(
+    _ text: String, _ option: String, parts: Int, _ form: String
+  ) throws(Failure) {
+    let bytes = text.utf8
+    // Addresses in brackets have colons of their own.
+    var (depth, colons) = (0, 0)
+    for byte in bytes {
+      if byte == UInt8(ascii: "[") { depth += 1 }
+      if byte == UInt8(ascii: "]") { depth -= 1 }
+      if byte == UInt8(ascii: ":"), depth == 0 { colons += 1 }
+    }
+    let isRemoval = option == "--resolve" && bytes.first == UInt8(ascii: "-") && colons == 1
+    let isPlain = bytes.allSatisfy { $0 > 0x20 && $0 != 0x7F }
+    guard isRemoval || colons >= parts - 1, isPlain else {
+      throw Failure(.usage, "\(option) \(DisplayText.oneLine(text, limit: 60)): write \(form)")
+    }
+  }
+
+  private static func exclude(
+    _ first: String, _ isFirst: Bool, _ second: String, _ isSecond: Bool
+  ) throws(Failure) {
+    if isFirst, isSecond {
+      throw Failure(.usage, "\(first) and \(second) exclude each other")
+    }
+  }
+
+  /// A proxy's address in the environment may hold a password; libcurl's remarks show it.
+  private func learnProxyPasswords(_ app: App) {
+    for name in ["http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"] {
+      guard let value = app.environment[name] else { continue }
+      let bytes = Array(value.utf8)
+      guard let end = bytes.lastIndex(of: UInt8(ascii: "@")) else { continue }
+      var user = bytes[..<end]
+      if let slash = user.lastIndex(of: UInt8(ascii: "/")) { user = user[(slash + 1)...] }
+      app.redactor.learn(String(decoding: user, as: UTF8.self))
+      if let colon = user.firstIndex(of: UInt8(ascii: ":")) {
+        app.redactor.learn(String(decoding: user[(colon + 1)...], as: UTF8.self))
+      }
+    }
+  }
 }
+
+enum KeyPassphraseNames: SecretNames { static var kind: SecretKind { .keyPassphrase } }
+enum ProxyUserNames: SecretNames { static var kind: SecretKind { .proxyUser } }

@@ -24,11 +24,7 @@ struct RequestRun {
         .usage, "-X is not needed: the method is the command's",
         hint: "authctl request METHOD TARGET takes any")
     }
-    if data.isBody, method == "GET" || method == "HEAD" {
-      throw Failure(
-        .usage, "a \(method) has no body", hint: "-G puts the data into the URL's query")
-    }
-    body = try data.body()
+    body = try data.body(for: method, app.environment)
     accepted = try options.status.accepted()
     if options.fail {
       throw Failure(
@@ -46,12 +42,14 @@ struct RequestRun {
   func run() throws(Failure) -> Int32 {
     let choice = try chosen()
     let keeper = try app.keeper(
-      for: choice.profile, options: observers.attached(to: options.network.http))
-    let url = try keeper.api.url(for: targetWithQuery)
+      for: choice.profile, options: observers.attached(to: options.network.http(in: app)))
+    let url = try keeper.api.url(for: body.target(target))
     var wanted = ProtectedRequest(
       WireRequest(
         method: method, url: url, headers: try headers(choice.profile),
-        body: body.content ?? (takesBody ? SharedSecret("") : nil)))
+        body: body.content ?? (body.isEmpty && takesBody ? SharedSecret("") : nil)))
+    wanted.request.upload = body.upload
+    wanted.request.parts = body.parts
     wanted.maximumRedirects = options.maximumRedirects
     wanted.followsAllMethods = options.location
     wanted.accepted = accepted
@@ -100,13 +98,6 @@ struct RequestRun {
 
   /// Whether a request without data says so, by `Content-Length: 0` (RFC 9110, section 8.6).
   private var takesBody: Bool { ["POST", "PUT", "PATCH"].contains(method) }
-
-  /// The target with what `-G` and `--url-query` add to its query.
-  private var targetWithQuery: String {
-    guard !body.query.isEmpty else { return target }
-    let mark = target.utf8.contains(UInt8(ascii: "?")) ? "&" : "?"
-    return target + mark + body.query
-  }
 
   /// Without a credential, a URL needs no profile.
   private func chosen() throws(Failure) -> Choice {
@@ -203,7 +194,7 @@ struct RequestRun {
       headers.append(try WireHeader(name: "Content-Type", value: type))
     }
     try addAgentAndCookies(to: &headers, own, profile)
-    if body.content == nil, takesBody, !own.contains("content-type") {
+    if body.isEmpty, takesBody, !own.contains("content-type") {
       headers.append(try WireHeader(removing: "Content-Type"))
     }
     if body.wantsJSON, !own.contains("accept") {

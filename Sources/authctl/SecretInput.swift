@@ -10,6 +10,8 @@ enum SecretKind: Int, CaseIterable {
   case appKey
   case token
   case refreshToken
+  case keyPassphrase
+  case proxyUser
 
   /// What it is called in messages.
   var name: String {
@@ -20,6 +22,8 @@ enum SecretKind: Int, CaseIterable {
     case .appKey: "app key"
     case .token: "token"
     case .refreshToken: "refresh token"
+    case .keyPassphrase: "passphrase of the key"
+    case .proxyUser: "name and password for the proxy"
     }
   }
 
@@ -32,6 +36,8 @@ enum SecretKind: Int, CaseIterable {
     case .appKey: "app-key"
     case .token: "token"
     case .refreshToken: "refresh-token"
+    case .keyPassphrase: "pass"
+    case .proxyUser: "proxy-user"
     }
   }
 
@@ -43,14 +49,15 @@ enum SecretKind: Int, CaseIterable {
     case .otp: "AUTHCTL_OTP"
     case .clientSecret: "AUTHCTL_CLIENT_SECRET"
     case .appKey: "AUTHCTL_APP_KEY"
-    case .token, .refreshToken: nil
+    case .proxyUser: "AUTHCTL_PROXY_USER"
+    case .token, .refreshToken, .keyPassphrase: nil
     }
   }
 
   /// The most bytes it may have. Tokens that list groups and rights pass 4 KiB.
   var limit: Int {
     switch self {
-    case .password, .otp, .clientSecret, .appKey: 4096
+    case .password, .otp, .clientSecret, .appKey, .keyPassphrase, .proxyUser: 4096
     case .token, .refreshToken: 65536
     }
   }

@@ -62,12 +62,15 @@ final class TokenFile {
   /// The folder that the system gives a user for such things, or nil.
   static func runtimeFolder(_ environment: [String: String]) -> String? {
     let candidates = [environment["XDG_RUNTIME_DIR"], "/run/user/\(geteuid())"].compactMap { $0 }
-    return candidates.first { folder in
-      var status = stat()
-      return folder.utf8.first == UInt8(ascii: "/") && lstat(folder, &status) == 0
-        && status.st_mode & S_IFMT == S_IFDIR && status.st_uid == geteuid()
-        && status.st_mode & 0o077 == 0
-    }
+    return candidates.first(where: isPrivate)
+  }
+
+  /// Whether `folder` is this user's alone.
+  static func isPrivate(_ folder: String) -> Bool {
+    var status = stat()
+    return folder.utf8.first == UInt8(ascii: "/") && lstat(folder, &status) == 0
+      && status.st_mode & S_IFMT == S_IFDIR && status.st_uid == geteuid()
+      && status.st_mode & 0o077 == 0
   }
 
   /// Puts `token` in place of what is there, whole at any moment.

@@ -16,7 +16,7 @@ func openedLibcurl() throws(Failure) -> authctl_curl {
 /// Connections are kept.
 public final class CurlClient {
   let easy: UnsafeMutableRawPointer
-  private let curl: authctl_curl
+  let curl: authctl_curl
   /// What the callbacks of a transfer write to, at an address that stays.
   private let receiver: UnsafeMutablePointer<Receiver?>
   /// What libcurl reads during a transfer.
@@ -24,6 +24,10 @@ public final class CurlClient {
     (
       request: WireRequest, headers: UnsafeMutablePointer<curl_slist>?, mime: OpaquePointer?
     )?
+  /// What else libcurl points at during a transfer.
+  var held: [AnyObject] = []
+  /// What libcurl says about a failure, beside its number.
+  let remark = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CURL_ERROR_SIZE))
 
   init() throws(Failure) {
     curl = try openedLibcurl()
@@ -38,6 +42,7 @@ public final class CurlClient {
     release()
     receiver.deinitialize(count: 1)
     receiver.deallocate()
+    remark.deallocate()
   }
 
   /// Sends `request`. `onHead` gets the head of the final answer, then `onBody` its body piece by
@@ -52,19 +57,22 @@ public final class CurlClient {
   ) throws(Failure) {
     try withoutActuallyEscaping(onHead) { (onHead) throws(Failure) in
       try withoutActuallyEscaping(onBody) { (onBody) throws(Failure) in
-        begin(request, settings: settings, onHead: onHead, onBody: onBody)
+        try begin(request, settings: settings, onHead: onHead, onBody: onBody)
         try end(curl.curl_easy_perform(easy))
       }
     }
   }
 
   /// Makes the handle ready for one transfer; `end` has to follow it.
+  ///
+  /// - Throws: `failed` for a body that has gone.
   func begin(
     _ request: WireRequest, settings: TransferSettings,
     onHead: @escaping (ResponseHead) throws(Failure) -> Void,
     onBody: @escaping (UnsafeRawBufferPointer) throws(Failure) -> Void
-  ) {
+  ) throws(Failure) {
     configure(settings)
+    let mime = try body(request)
     authctl_curl_set_pointer(easy, CURLOPT_CURLU, UnsafeRawPointer(request.url.handle))
     var list: UnsafeMutablePointer<curl_slist>?
     for header in request.headers {
@@ -73,7 +81,7 @@ public final class CurlClient {
       }
     }
     authctl_curl_set_pointer(easy, CURLOPT_HTTPHEADER, list)
-    sent = (request, list, body(request))
+    sent = (request, list, mime)
     authctl_curl_set_text(easy, CURLOPT_CUSTOMREQUEST, request.method)
     if request.method == "HEAD" {
       authctl_curl_set_text(easy, CURLOPT_CUSTOMREQUEST, nil)
@@ -88,17 +96,19 @@ public final class CurlClient {
   /// - Throws: as `send` does.
   func end(_ result: CURLcode) throws(Failure) {
     defer { release() }
-    guard let receiver = receiver.pointee, let url = sent?.request.url else { return }
+    guard let receiver = receiver.pointee, let request = sent?.request else { return }
     receiver.settings.wire?.end()
     receiver.settings.onFacts?(facts)
     // An answer that ends before its announced length has been passed on so far: it is a failure.
     if let failure = receiver.failure { throw failure }
-    if result != CURLE_OK { throw failure(result, url, receiver) }
+    for upload in request.uploads { if let failure = upload.failure { throw failure } }
+    if result != CURLE_OK { throw failure(result, request.url, receiver) }
     try receiver.finish()
   }
 
   private func release() {
     receiver.pointee = nil
+    held = []
     guard let sent else { return }
     self.sent = nil
     Self.wipe(sent.headers)
@@ -138,29 +148,6 @@ public final class CurlClient {
     authctl_curl_set_pointer(easy, CURLOPT_XFERINFODATA, context)
   }
 
-  /// The body's bytes stay the caller's: libcurl reads them during the transfer only.
-  private func body(_ request: WireRequest) -> OpaquePointer? {
-    authctl_curl_set_long(easy, CURLOPT_NOBODY, 0)
-    authctl_curl_set_long(easy, CURLOPT_HTTPGET, 1)
-    if let body = request.body {
-      body.withBytes {
-        authctl_curl_set_offset(easy, CURLOPT_POSTFIELDSIZE_LARGE, curl_off_t($0.count))
-        // A null pointer would make libcurl ask its read callback for an empty body.
-        authctl_curl_set_pointer(easy, CURLOPT_POSTFIELDS, $0.baseAddress ?? UnsafeRawPointer(easy))
-      }
-    }
-    guard !request.parts.isEmpty, let mime = curl.curl_mime_init(easy) else { return nil }
-    for part in request.parts {
-      guard let added = curl.curl_mime_addpart(mime) else { break }
-      _ = curl.curl_mime_name(added, part.name)
-      part.value.withBytes {
-        _ = curl.curl_mime_data(added, $0.bindMemory(to: CChar.self).baseAddress, $0.count)
-      }
-    }
-    authctl_curl_set_pointer(easy, CURLOPT_MIMEPOST, UnsafeRawPointer(mime))
-    return mime
-  }
-
   private func configure(_ settings: TransferSettings) {
     authctl_curl_set_long(easy, CURLOPT_NOSIGNAL, 1)
     authctl_curl_set_long(easy, CURLOPT_FOLLOWLOCATION, 0)
@@ -172,22 +159,8 @@ public final class CurlClient {
     authctl_curl_set_text(easy, CURLOPT_ACCEPT_ENCODING, settings.compressed ? "" : nil)
     authctl_curl_set_long(easy, CURLOPT_CONNECTTIMEOUT_MS, milliseconds(settings.connectTimeout))
     authctl_curl_set_long(easy, CURLOPT_TIMEOUT_MS, milliseconds(settings.totalTimeout ?? 0))
-    authctl_curl_set_long(easy, CURLOPT_SSLVERSION, Int(CURL_SSLVERSION_TLSv1_2))
-    authctl_curl_set_long(easy, CURLOPT_SSL_VERIFYPEER, settings.insecure ? 0 : 1)
-    authctl_curl_set_long(easy, CURLOPT_SSL_VERIFYHOST, settings.insecure ? 0 : 2)
-    if let file = settings.caFile {
-      authctl_curl_set_text(easy, CURLOPT_CAINFO, file)
-      authctl_curl_set_text(easy, CURLOPT_CAPATH, nil)
-    } else if let folder = settings.caFolder {
-      authctl_curl_set_text(easy, CURLOPT_CAINFO, nil)
-      authctl_curl_set_text(easy, CURLOPT_CAPATH, folder)
-    }
+    reach(settings)
     authctl_curl_set_long(easy, CURLOPT_CERTINFO, settings.keepsCertificate ? 1 : 0)
-    authctl_curl_set_text(easy, CURLOPT_SSLCERT, settings.clientCertificate)
-    authctl_curl_set_text(easy, CURLOPT_SSLKEY, settings.clientKey)
-    // A proxy would read what goes in clear to this machine only (rule A7).
-    authctl_curl_set_text(easy, CURLOPT_PROXY, settings.peerMustBeLoopback ? "" : settings.proxy)
-    authctl_curl_set_long(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
     authctl_curl_set_long(easy, CURLOPT_PIPEWAIT, settings.sharesConnection ? 1 : 0)
     authctl_curl_set_long(
       easy, CURLOPT_VERBOSE, settings.trace == nil && settings.wire == nil ? 0 : 1)
@@ -212,6 +185,7 @@ public final class CurlClient {
     let origin = url.origin.description
     let words =
       curl.curl_easy_strerror(code).map { String(cString: $0) } ?? "error \(code.rawValue)"
+    let said = remark.pointee == 0 ? nil : String(cString: remark)
     var failure: Failure
     switch code {
     case CURLE_ABORTED_BY_CALLBACK:
@@ -232,15 +206,17 @@ public final class CurlClient {
       authctl_curl_get_long(easy, CURLINFO_OS_ERRNO, &number)
       let reason =
         number > 0 && number < 200 ? String(cString: strerror(Int32(number))) : "could not connect"
-      failure = Failure(.network, "cannot reach \(origin): \(reason.asciiLowercased)")
+      let socket = receiver.settings.unixSocket.map { " by \(DisplayText.oneLine($0))" } ?? ""
+      failure = Failure(.network, "cannot reach \(origin)\(socket): \(reason.asciiLowercased)")
     case CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CONNECT_ERROR, CURLE_SSL_CERTPROBLEM,
       CURLE_SSL_CIPHER, CURLE_SSL_CACERT_BADFILE, CURLE_SSL_ISSUER_ERROR, CURLE_SSL_CRL_BADFILE,
       CURLE_SSL_ENGINE_NOTFOUND, CURLE_SSL_INVALIDCERTSTATUS, CURLE_SSL_PINNEDPUBKEYNOTMATCH,
       CURLE_SSL_CLIENTCERT, CURLE_USE_SSL_FAILED, CURLE_SSL_SHUTDOWN_FAILED:
-      let detail = receiver.tlsDetail ?? words
-      failure = Failure(
-        .tls, "TLS with \(origin) failed: \(DisplayText.oneLine(detail, limit: 200))",
-        hint: "--cacert FILE names the authority that signed its certificate")
+      failure = TLSAdvice.failure(code, said ?? words, origin)
+    case CURLE_GOT_NOTHING, CURLE_RECV_ERROR,
+      CURLE_SEND_ERROR
+    where TLSAdvice.isAlert(said):
+      failure = TLSAdvice.failure(code, said ?? words, origin)
     case CURLE_GOT_NOTHING, CURLE_RECV_ERROR, CURLE_SEND_ERROR:
       failure = Failure(.network, "\(origin) closed the connection without an answer")
     case CURLE_PARTIAL_FILE:
@@ -260,7 +236,6 @@ private struct Receiver {
   let settings: TransferSettings
   let easy: UnsafeMutableRawPointer
   var failure: Failure?
-  var tlsDetail: String?
   private var head = ResponseHead()
   private var headBytes = 0
   private var bodyBytes = 0
@@ -326,7 +301,9 @@ private struct Receiver {
   /// Rule A7: what libcurl really connected to, seen before a byte of the request has left.
   mutating func accept(peer: String) -> Bool {
     lastSign = (0, elapsed)
-    guard settings.peerMustBeLoopback, !Origin.isLoopbackAddress(peer) else { return true }
+    guard settings.peerMustBeLoopback, settings.unixSocket == nil,
+      !Origin.isLoopbackAddress(peer)
+    else { return true }
     failure = Failure(
       .originRefused, "refused to send a credential in clear to \(peer), which is not this machine",
       hint: "use https, or set network.allow_http = true in the profile")
@@ -335,11 +312,6 @@ private struct Receiver {
 
   private mutating func trace(_ bytes: UnsafeRawBufferPointer) {
     let text = DisplayText.repaired(bytes)
-    if text.utf8.starts(with: "SSL certificate problem".utf8)
-      || text.utf8.starts(with: "SSL: ".utf8) || text.utf8.starts(with: "error ".utf8)
-    {
-      tlsDetail = text.trimmingLineEnd
-    }
     // The rest of this one is the proxy's address, with a password in it perhaps.
     let isOfProxy = text.utf8.starts(with: "Uses proxy env variable ".utf8)
     let end = isOfProxy ? text.utf8.firstIndex(of: UInt8(ascii: "=")) : nil

@@ -12,7 +12,7 @@ public struct Exchange {
   private let staysHome: Bool
   private let start: Moment
   /// The headers that the person gave.
-  private let personalHeaders: [WireHeader]
+  private var personalHeaders: [WireHeader]
   private let homes: [Origin]
   private var request: WireRequest
   private var hops: HTTPClient.Hops
@@ -37,6 +37,8 @@ public struct Exchange {
     self.timeLimit = timeLimit
     self.staysHome = staysHome
     self.request = request
+    // A redirect may ask for the body once more.
+    if followAllMethods { request.keepBody() }
     start = client.clock()
     personalHeaders = request.headers
     homes = credential?.origins ?? [request.url.origin]
@@ -62,6 +64,8 @@ public struct Exchange {
     settings.totalTimeout = try timeLeft()
     settings.compressed = client.options.compressed
     settings.insecure = client.options.insecure
+    settings.pinnedKey = client.options.pinnedKey
+    if isHome, client.options.clientCertificate != nil { client.showCertificate(&settings) }
     return (request, settings)
   }
 
@@ -104,15 +108,21 @@ public struct Exchange {
 
   /// Makes the request that a redirect asks for (RFC 9110, section 15.4).
   ///
-  /// - Throws: `origin_refused` from https to http, and for a body that would go to another origin.
+  /// - Throws: `origin_refused` from https to http, and for a body that would go to another origin;
+  ///   `redirect` for a body that cannot be sent again.
   private mutating func redirect(_ status: Int, to target: String) throws(Failure) {
     let next = try request.url.resolving(target, from: .server)
     try check(hop: next)
     request.url = next
     if status == 303 || (status <= 302 && request.method == "POST") {
       if request.method != "HEAD" { request.method = "GET" }
-      request.body = nil
-      request.parts = []
+      request.removeBody()
+      personalHeaders.removeAll { $0.name.asciiLowercased == "content-type" }
+    } else if !request.isRepeatable {
+      throw Failure(
+        .redirect,
+        "HTTP \(status) to \(Redactor.withoutQuery(next.text)): the body came from a pipe "
+          + "and cannot be sent again", hint: "send it from a file, or to that URL")
     }
   }
 
@@ -121,7 +131,7 @@ public struct Exchange {
     if request.url.origin.isSecure, !next.origin.isSecure {
       throw Failure(.originRefused, "refused to follow a redirect from https to \(shown)")
     }
-    if next.origin != request.url.origin, request.body != nil || !request.parts.isEmpty {
+    if next.origin != request.url.origin, request.hasBody {
       throw Failure(
         .originRefused, "refused to send the request's body to another origin: redirect to \(shown)"
       )
@@ -147,7 +157,11 @@ public struct Exchange {
     // A header of the person's wins over a header of the recipe that is no credential (rule B2);
     // the command has refused the others.
     let own = Set(request.headers.map(\.name.asciiLowercased))
-    request.headers += credential.headers.filter { !own.contains($0.name.asciiLowercased) }
+    request.headers += credential.headers.filter {
+      let name = $0.name.asciiLowercased
+      // The type of a multipart body has its boundary in it.
+      return !own.contains(name) && (name != "content-type" || request.parts.isEmpty)
+    }
     if let jar = hops.cookies,
       let line = jar.header(
         for: request.url.origin.description, path: request.url.path,

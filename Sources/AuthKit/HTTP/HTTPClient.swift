@@ -1,27 +1,3 @@
-internal import Glibc
-
-/// What the command line says about how requests are sent.
-public struct HTTPOptions {
-  /// `-k`: for the request on the command line alone, never for a sign-in or a refresh (rule B13).
-  public var insecure = false
-  /// The file of certificate authorities to trust, and no others (`--cacert`).
-  public var caFile: String?
-  /// Seconds; none: the profile's.
-  public var connectTimeout: Double?
-  /// `-m`, seconds.
-  public var totalTimeout: Double?
-  /// Ask for a compressed answer, and undo that (`--compressed`).
-  public var compressed = false
-  /// `--trace`.
-  public var trace: TraceSink?
-  /// Hears of the bytes of the request on the command line: received, of so many, sent, of so many.
-  public var onProgress: ((_ received: Int, _ all: Int?, _ sent: Int, _ allSent: Int?) -> Void)?
-  /// Gets what is known of each of its transfers at their end.
-  public var onFacts: ((TransferFacts) -> Void)?
-  /// As if no option had been given.
-  public init() {}
-}
-
 /// A request that carries the session, and what may go where.
 public struct Credential {
   /// The recipe's headers, filled.
@@ -103,6 +79,7 @@ public final class HTTPClient {
     var settings = try settings(carryingSecretsTo: request.url.origin)
     // Never the limit of -m: a renewal that is cut short has used up its refresh token.
     settings.totalTimeout = max(1, seconds)
+    if request.url.origin == base { settings.pinnedKey = options.pinnedKey }
     settings.largestBody = Self.signInBody
     settings.compressed = true
     settings.setPrivate()
@@ -226,7 +203,7 @@ public final class HTTPClient {
     ] where !own.contains(name.asciiLowercased) {
       request.headers.append(try WireHeader(name: name, value: value))
     }
-    if request.headers.contains(where: { $0.name.asciiLowercased == "expect" }) == false {
+    if !own.contains("expect"), !request.isLong {
       request.headers.append(try WireHeader(removing: "Expect"))
     }
   }
@@ -237,8 +214,7 @@ public final class HTTPClient {
   func settings(carryingSecretsTo origin: Origin) throws(Failure) -> TransferSettings {
     var settings = try plainSettings()
     if origin == base || network.allowOrigins.contains(where: { (try? Origin($0)) == origin }) {
-      settings.clientCertificate = network.clientCertificate
-      settings.clientKey = network.clientKey
+      showCertificate(&settings)
     }
     guard !origin.isSecure, !(network.allowHTTP && origin == base) else { return settings }
     guard origin.isLoopback else {
@@ -247,7 +223,24 @@ public final class HTTPClient {
         hint: "use https, or set network.allow_http = true in the profile")
     }
     settings.peerMustBeLoopback = true
+    // A proxy would read what goes in clear to this machine only.
+    if let proxy = options.proxy, options.unixSocket == nil {
+      guard proxy.isLoopback else {
+        throw Failure(
+          .originRefused, "refused to send a credential in clear to \(origin) by the proxy of -x",
+          hint: "-x '' uses none; https would hide the credential from it")
+      }
+    } else {
+      settings.proxy = ""
+    }
     return settings
+  }
+
+  func showCertificate(_ settings: inout TransferSettings) {
+    settings.clientCertificate = options.clientCertificate ?? network.clientCertificate
+    settings.clientKey =
+      options.clientKey ?? (options.clientCertificate == nil ? network.clientKey : nil)
+    settings.keyPassphrase = options.keyPassphrase
   }
 
   func plainSettings() throws(Failure) -> TransferSettings {
@@ -261,26 +254,9 @@ public final class HTTPClient {
     }
     settings.onProgress = options.onProgress
     settings.onFacts = options.onFacts
-    // The first that is set is the only one; an unreadable one is no licence to use another (B13).
-    if let file = options.caFile ?? network.caFile ?? environment["CURL_CA_BUNDLE"] {
-      settings.caFile = try readable(file)
-    } else if let file = environment["SSL_CERT_FILE"] {
-      settings.caFile = try readable(file)
-    } else if let folder = environment["SSL_CERT_DIR"] {
-      settings.caFolder = try readable(folder)
-    }
+    options.reach(&settings)
+    (settings.caFile, settings.caFolder) = try options.authorities(network, environment)
     return settings
-  }
-
-  private func readable(_ path: String) throws(Failure) -> String {
-    var status = stat()
-    guard !path.isEmpty, access(path, R_OK) == 0, stat(path, &status) == 0, status.st_size > 0
-    else {
-      throw Failure(
-        .tls, "the file of certificate authorities cannot be read: \(DisplayText.oneLine(path))",
-        hint: "it comes from --cacert, network.ca_file, CURL_CA_BUNDLE or SSL_CERT_FILE")
-    }
-    return path
   }
 
   // MARK: - The wire

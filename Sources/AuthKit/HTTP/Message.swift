@@ -8,6 +8,8 @@ public struct WireRequest {
   public var headers: [WireHeader]
   /// None: no body at all. Empty: a body of no bytes.
   public var body: SharedSecret?
+  /// A body that is read while it is sent, in place of `body`.
+  public var upload: Upload?
   /// Parts of a multipart/form-data body (RFC 7578), in place of `body`.
   public var parts: [WirePart] = []
 
@@ -86,9 +88,25 @@ public final class WireHeader {
 public struct WirePart {
   var name: String
   var value: SharedSecret
-  init(name: String, value: SharedSecret) {
+  /// What is read while it is sent, in place of `value`.
+  var upload: Upload?
+  /// The name that a part with a file in it tells.
+  var fileName: String?
+  /// Its Content-Type; none: libcurl says none.
+  var type: String?
+
+  /// A field.
+  public init(name: String, value: SharedSecret, type: String? = nil) {
     self.name = name
     self.value = value
+    self.type = type
+  }
+
+  /// A field, or with a name of its own a file, that is read while it is sent.
+  public init(name: String, file: BodyFile, fileName: String? = nil, type: String? = nil) {
+    self.init(name: name, value: SharedSecret(""), type: type)
+    upload = Upload([.file(file)])
+    self.fileName = fileName
   }
 }
 
@@ -169,50 +187,4 @@ public struct ResponseHead: Sendable {
     429: "Too Many Requests", 500: "Internal Server Error", 501: "Not Implemented",
     502: "Bad Gateway", 503: "Service Unavailable", 504: "Gateway Timeout",
   ]
-}
-
-/// How one request is sent; all times in seconds.
-public struct TransferSettings {
-  /// 256 KiB (rule B6).
-  static let largestHead = 256 * 1024
-
-  var connectTimeout: Double = 10
-  /// Seconds without a byte.
-  public var idleTimeout: Double = 60
-  var totalTimeout: Double?
-  /// Bytes after decoding; none: unlimited.
-  public var largestBody: Int?
-  /// Ask for and undo a Content-Encoding.
-  public var compressed = false
-  var insecure = false
-  var caFile: String?
-  var caFolder: String?
-  var clientCertificate: String?
-  var clientKey: String?
-  /// None: as the environment says. Empty: no proxy.
-  public var proxy: String?
-  /// Rule A7: refuse any peer but this machine.
-  public var peerMustBeLoopback = false
-  /// Wait whether a connection that is being made can be shared (HTTP/2) before making another.
-  var sharesConnection = false
-  /// Gets libcurl's own remarks, with `-vv`.
-  public var trace: ((String) -> Void)?
-  /// Keep what the server's certificate says, for `CurlClient.connection`.
-  var keepsCertificate = false
-  /// Tells what is sent and received.
-  var wire: WireLog?
-  /// Hears of bytes: those of the answer with their total, those of the body sent with theirs; a
-  /// total that is not known is nil. About once a second when there are none.
-  var onProgress: ((_ received: Int, _ all: Int?, _ sent: Int, _ allSent: Int?) -> Void)?
-  /// Gets what is known of the transfer at its end, whatever that was.
-  var onFacts: ((TransferFacts) -> Void)?
-
-  init() {}
-
-  /// Makes them fit for a request of the recipe: nobody asked to see it.
-  mutating func setPrivate() {
-    wire?.isPrivate = true
-    onProgress = nil
-    onFacts = nil
-  }
 }

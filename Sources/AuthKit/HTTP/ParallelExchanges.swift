@@ -69,7 +69,7 @@ final class ParallelExchanges {
     settings.sharesConnection = request.url.origin.isSecure
     let handle = if let used = idle.popLast() { used } else { try CurlClient() }
     flight.isFinal = false
-    handle.begin(request, settings: settings) { (head) throws(Failure) in
+    try handle.begin(request, settings: settings) { (head) throws(Failure) in
       guard let hops = flight.exchange.take(head) else { return }
       flight.isFinal = true
       try flight.onHead(head, hops)

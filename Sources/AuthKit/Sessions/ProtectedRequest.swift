@@ -70,10 +70,13 @@ extension SessionKeeper {
     onBody: (UnsafeRawBufferPointer) throws(Failure) -> Void
   ) throws(Failure) {
     try check(wanted.request.url, for: session)
+    // What comes from a pipe is kept where it may have to be sent again.
+    if session.variable == nil { wanted.request.keepBody() }
     var carried = try carry(session)
     defer { session = carried.session }
     while let rejection = try attempt(wanted, &carried, onHead, onBody) {
       guard try replace(&carried) else { throw rejected(carried.session, rejection) }
+      guard wanted.request.isRepeatable else { throw cannotRepeat(rejection) }
     }
   }
 
@@ -324,6 +327,19 @@ extension SessionKeeper {
     } catch {
       warn("\(profile.name): new cookies or values could not be stored: \(error.message)")
     }
+  }
+
+  /// The session is good again, the body has gone.
+  private func cannotRepeat(_ answer: Answer) -> Failure {
+    var failure = Failure(
+      .sessionExpired,
+      "\(profile.name): the token was refused (HTTP \(answer.head.status)) and has been renewed; the "
+        + "body came from a pipe and cannot be sent again",
+      hint: "run it once more, or send the body from a file")
+    failure.profile = profile.name
+    failure.status = answer.head.status
+    failure.url = Redactor.withoutQuery(answer.url.text)
+    return failure
   }
 
   func rejected(_ session: Session, _ answer: Answer) -> Failure {

@@ -3,7 +3,7 @@
 
 extension SecretBuilder {
   /// Percent-encoding of everything but RFC 3986's unreserved characters.
-  mutating func appendPercentEncoded(_ bytes: UnsafeRawBufferPointer) {
+  public mutating func appendPercentEncoded(_ bytes: UnsafeRawBufferPointer) {
     for byte in bytes {
       if Self.isUnreserved(byte) {
         append(byte)

@@ -16,9 +16,12 @@
   X(curl_global_init)                                                          \
   X(curl_mime_addpart)                                                         \
   X(curl_mime_data)                                                            \
+  X(curl_mime_data_cb)                                                         \
+  X(curl_mime_filename)                                                        \
   X(curl_mime_free)                                                            \
   X(curl_mime_init)                                                            \
   X(curl_mime_name)                                                            \
+  X(curl_mime_type)                                                            \
   X(curl_multi_add_handle)                                                     \
   X(curl_multi_cleanup)                                                        \
   X(curl_multi_info_read)                                                      \
@@ -55,6 +58,7 @@ typedef int (*authctl_debug_callback)(CURL *_Nonnull easy, curl_infotype kind,
                                       char *_Nonnull bytes, size_t count, void *_Nonnull context);
 typedef int (*authctl_prereq_callback)(void *_Nonnull context, const char *_Nonnull peer,
                                        const char *_Nonnull local, int peer_port, int local_port);
+typedef int (*authctl_seek_callback)(void *_Nonnull context, curl_off_t offset, int origin);
 typedef int (*authctl_progress_callback)(void *_Nonnull context, curl_off_t received_of,
                                          curl_off_t received, curl_off_t sent_of, curl_off_t sent);
 
@@ -68,9 +72,11 @@ AUTHCTL_SETTER(offset, curl_off_t)
 AUTHCTL_SETTER(text, const char *_Nullable)
 AUTHCTL_SETTER(pointer, const void *_Nullable)
 AUTHCTL_SETTER(receive, authctl_receive_callback _Nullable)
+AUTHCTL_SETTER(read, authctl_receive_callback _Nullable)
+AUTHCTL_SETTER(seek, authctl_seek_callback _Nullable)
+AUTHCTL_SETTER(progress, authctl_progress_callback _Nullable)
 AUTHCTL_SETTER(debug, authctl_debug_callback _Nullable)
 AUTHCTL_SETTER(prereq, authctl_prereq_callback _Nullable)
-AUTHCTL_SETTER(progress, authctl_progress_callback _Nullable)
 #undef AUTHCTL_SETTER
 
 #define AUTHCTL_GETTER(kind, type)                                             \

@@ -48,7 +48,7 @@ struct Batch: Command {
     }
     // A line never chooses (rule A12).
     let choice = try app.choose()
-    var http = network.http
+    var http = try network.http(in: app)
     // -m is for each request.
     http.totalTimeout = nil
     let keeper = try app.keeper(for: choice.profile, options: http)

@@ -1,0 +1,242 @@
+internal import Glibc
+
+/// A file or a pipe whose bytes become a body while that is sent; never all of them in memory.
+///
+/// A regular file can be sent any number of times. What came from a pipe is kept only while it may
+/// have to be sent again: 1 MiB in memory, the rest in a file without a name (rule C5).
+public final class BodyFile {
+  /// What of a pipe is kept in memory, in bytes.
+  private static let inMemory = 1 << 20
+  /// A file without a name, of open(2); the macro is too much for Swift's reading of C.
+  private static let nameless = 0o20000000 | O_DIRECTORY
+
+  /// As the person wrote it; `-` is standard input.
+  public let path: String
+  /// Bytes that will be sent; none where a pipe has not said it by its end.
+  public private(set) var length: Int64?
+  /// Whether what is read of a pipe is kept for another time.
+  var isKept = false
+
+  private let option: String
+  private let descriptor: Int32
+  private let isRegular: Bool
+  private let withoutLineEnds: Bool
+  /// Where a regular file begins and ends: what is added to it meanwhile is not sent.
+  private let start: off_t
+  private let end: off_t
+  private var offset: off_t
+  private let spoolFolder: String?
+  private var memory = UnsafeMutableRawBufferPointer(start: nil, count: 0)
+  private var spool: Int32 = -1
+  /// Bytes of a pipe that are kept, in memory and in the spool; none once some were not.
+  private var kept: Int64? = 0
+  private var position: Int64 = 0
+  private var hasEnded = false
+
+  /// - Parameters:
+  ///   - option: what named the file, for messages.
+  ///   - withoutLineEnds: leave out CR, LF and NUL, as curl's `-d @FILE` does.
+  ///   - waits: read a pipe up to its end or to 1 MiB at once, so that its length is known.
+  ///   - spoolFolder: a folder of this user's alone, for what else is kept of a pipe.
+  /// - Throws: `failed` when it cannot be read.
+  public init(
+    _ path: String, option: String, withoutLineEnds: Bool = false, waits: Bool = true,
+    spoolFolder: String?
+  ) throws(Failure) {
+    self.path = path
+    self.option = option
+    self.withoutLineEnds = withoutLineEnds
+    self.spoolFolder = spoolFolder
+    descriptor =
+      path.utf8.elementsEqual("-".utf8)
+      ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3) : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY)
+    var status = stat()
+    let isOpen = descriptor >= 0 && fstat(descriptor, &status) == 0
+    isRegular = isOpen && status.st_mode & S_IFMT == S_IFREG
+    start = isRegular ? max(0, lseek(descriptor, 0, Int32(SEEK_CUR))) : 0
+    end = max(start, status.st_size)
+    offset = start
+    guard isOpen else { throw unreadable(errno) }
+    guard status.st_mode & S_IFMT != S_IFDIR else { throw unreadable(EISDIR) }
+    if isRegular {
+      length = withoutLineEnds ? try countFiltered() : Int64(end - start)
+    } else if waits {
+      try fillMemory()
+    }
+  }
+
+  deinit {
+    if let base = memory.baseAddress { explicit_bzero(base, memory.count) }
+    memory.deallocate()
+    if spool >= 0 { close(spool) }
+    if descriptor >= 0 { close(descriptor) }
+  }
+
+  /// Whether all of it can be sent from the beginning, once more or for the first time.
+  public var isRepeatable: Bool { isRegular || kept != nil }
+
+  /// Back to the beginning; false where a part of a pipe has gone.
+  func rewind() -> Bool {
+    guard isRepeatable else { return false }
+    offset = start
+    position = 0
+    return true
+  }
+
+  /// The next bytes; 0 at the end.
+  ///
+  /// - Throws: `failed` when it cannot be read, or became shorter than it was.
+  func read(into buffer: UnsafeMutableRawBufferPointer) throws(Failure) -> Int {
+    guard !buffer.isEmpty else { return 0 }
+    return isRegular ? try readRegular(into: buffer) : try readPipe(into: buffer)
+  }
+
+  private func readRegular(into buffer: UnsafeMutableRawBufferPointer) throws(Failure) -> Int {
+    while offset < end {
+      let wanted = min(buffer.count, Int(end - offset))
+      let count = pread(descriptor, buffer.baseAddress, wanted, offset)
+      if count < 0, errno == EINTR { continue }
+      if count < 0 { throw unreadable(errno) }
+      guard count > 0 else {
+        throw Failure(
+          .failed, "\(option): \(DisplayText.oneLine(path)) became shorter while it was sent")
+      }
+      offset += off_t(count)
+      let left = filtered(buffer, count)
+      if left > 0 { return left }
+    }
+    return 0
+  }
+
+  private func readPipe(into buffer: UnsafeMutableRawBufferPointer) throws(Failure) -> Int {
+    if let kept, position < kept {
+      let count = min(buffer.count, Int(clamping: kept - position))
+      let got = try replay(UnsafeMutableRawBufferPointer(rebasing: buffer[..<count]))
+      position += Int64(got)
+      return got
+    }
+    let count = try next(into: buffer)
+    if count > 0 {
+      if isKept {
+        keep(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+      } else {
+        kept = nil
+      }
+      position += Int64(count)
+    }
+    return count
+  }
+
+  /// Bytes of the pipe itself; 0 at its end.
+  private func next(into buffer: UnsafeMutableRawBufferPointer) throws(Failure) -> Int {
+    while !hasEnded {
+      let count = Glibc.read(descriptor, buffer.baseAddress, buffer.count)
+      if count < 0, errno == EAGAIN {
+        var waiting = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+        poll(&waiting, 1, -1)
+        continue
+      }
+      if count < 0, errno == EINTR { continue }
+      if count < 0 { throw unreadable(errno) }
+      hasEnded = count == 0
+      let left = filtered(buffer, count)
+      if left > 0 { return left }
+    }
+    return 0
+  }
+
+  // MARK: - What is kept of a pipe
+
+  private func fillMemory() throws(Failure) {
+    memory = .allocate(byteCount: Self.inMemory, alignment: 1)
+    var used = 0
+    while used < memory.count {
+      let count = try next(into: UnsafeMutableRawBufferPointer(rebasing: memory[used...]))
+      if count == 0 { break }
+      used += count
+    }
+    kept = Int64(used)
+    if hasEnded { length = kept }
+  }
+
+  private func keep(_ bytes: UnsafeRawBufferPointer) {
+    guard let count = kept else { return }
+    if memory.isEmpty { memory = .allocate(byteCount: Self.inMemory, alignment: 1) }
+    let room = max(0, memory.count - Int(clamping: count))
+    let first = UnsafeRawBufferPointer(rebasing: bytes.prefix(room))
+    if !first.isEmpty {
+      UnsafeMutableRawBufferPointer(rebasing: memory[Int(clamping: count)...])
+        .copyMemory(from: first)
+    }
+    var rest = bytes.dropFirst(first.count)
+    var place = off_t(count) + off_t(first.count) - off_t(memory.count)
+    while !rest.isEmpty {
+      if spool < 0 { spool = openSpool() }
+      let part = UnsafeRawBufferPointer(rebasing: rest)
+      let written = spool < 0 ? -1 : pwrite(spool, part.baseAddress, part.count, place)
+      if written < 0, spool >= 0, errno == EINTR { continue }
+      guard written > 0 else {
+        kept = nil
+        return
+      }
+      rest = rest.dropFirst(written)
+      place += off_t(written)
+    }
+    kept = count + Int64(bytes.count)
+  }
+
+  private func openSpool() -> Int32 {
+    guard let spoolFolder else { return -1 }
+    return open(spoolFolder, Self.nameless | O_RDWR | O_CLOEXEC, 0o600)
+  }
+
+  private func replay(_ buffer: UnsafeMutableRawBufferPointer) throws(Failure) -> Int {
+    if position < Int64(memory.count) {
+      let from = Int(clamping: position)
+      let count = min(buffer.count, memory.count - from)
+      buffer.copyMemory(from: UnsafeRawBufferPointer(rebasing: memory[from..<(from + count)]))
+      return count
+    }
+    let place = off_t(position) - off_t(memory.count)
+    let count = pread(spool, buffer.baseAddress, buffer.count, place)
+    guard count > 0 else { throw unreadable(errno) }
+    return count
+  }
+
+  // MARK: - Line ends
+
+  /// Takes CR, LF and NUL out of the first `count` bytes; how many are left.
+  private func filtered(_ buffer: UnsafeMutableRawBufferPointer, _ count: Int) -> Int {
+    guard withoutLineEnds else { return count }
+    var left = 0
+    for index in 0..<count where ![0x0A, 0x0D, 0].contains(buffer[index]) {
+      buffer[left] = buffer[index]
+      left += 1
+    }
+    return left
+  }
+
+  /// The length has to be told before the first byte is sent.
+  private func countFiltered() throws(Failure) -> Int64 {
+    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 65_536, alignment: 1)
+    defer {
+      if let base = buffer.baseAddress { explicit_bzero(base, buffer.count) }
+      buffer.deallocate()
+    }
+    var total: Int64 = 0
+    while true {
+      let count = try readRegular(into: buffer)
+      if count == 0 { break }
+      total += Int64(count)
+    }
+    offset = start
+    return total
+  }
+
+  private func unreadable(_ reason: Int32) -> Failure {
+    Failure(
+      .failed,
+      "\(option): cannot read \(DisplayText.oneLine(path)): "
+        + String(cString: strerror(reason)).asciiLowercased)
+  }
+}

@@ -1,0 +1,130 @@
+internal import CCurl
+internal import Glibc
+
+// How a machine is reached, and what it must show: the options of one transfer.
+
+extension CurlClient {
+  /// Hands to libcurl what `settings` says about the way to the server.
+  func reach(_ settings: TransferSettings) {
+    authctl_curl_set_long(
+      easy, CURLOPT_SSLVERSION,
+      Int(settings.atLeastTLS13 ? CURL_SSLVERSION_TLSv1_3 : CURL_SSLVERSION_TLSv1_2))
+    authctl_curl_set_long(easy, CURLOPT_SSL_VERIFYPEER, settings.insecure ? 0 : 1)
+    authctl_curl_set_long(easy, CURLOPT_SSL_VERIFYHOST, settings.insecure ? 0 : 2)
+    // What is set is the only one: the library's own places are left out then (rule B13).
+    if settings.caFile != nil || settings.caFolder != nil {
+      authctl_curl_set_text(easy, CURLOPT_CAINFO, settings.caFile)
+      authctl_curl_set_text(easy, CURLOPT_CAPATH, settings.caFolder)
+    }
+    authctl_curl_set_text(easy, CURLOPT_SSLCERT, settings.clientCertificate)
+    authctl_curl_set_text(easy, CURLOPT_SSLKEY, settings.clientKey)
+    // Without any, OpenSSL would ask at the terminal by itself.
+    set(CURLOPT_KEYPASSWD, settings.keyPassphrase ?? SharedSecret(""))
+    authctl_curl_set_text(easy, CURLOPT_PINNEDPUBLICKEY, settings.pinnedKey)
+    authctl_curl_set_text(easy, CURLOPT_PROXY, settings.proxy)
+    authctl_curl_set_text(easy, CURLOPT_NOPROXY, settings.noProxy)
+    set(CURLOPT_PROXYUSERPWD, settings.proxyUser)
+    authctl_curl_set_long(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
+    authctl_curl_set_text(easy, CURLOPT_UNIX_SOCKET_PATH, settings.unixSocket)
+    set(CURLOPT_RESOLVE, settings.resolve)
+    set(CURLOPT_CONNECT_TO, settings.connectTo)
+    let family =
+      switch settings.family {
+      case .any: CURL_IPRESOLVE_WHATEVER
+      case .ipv4: CURL_IPRESOLVE_V4
+      case .ipv6: CURL_IPRESOLVE_V6
+      }
+    authctl_curl_set_long(easy, CURLOPT_IPRESOLVE, Int(family))
+    let version =
+      switch settings.httpVersion {
+      case .best: CURL_HTTP_VERSION_2TLS
+      case .http1: CURL_HTTP_VERSION_1_1
+      case .http2: CURL_HTTP_VERSION_2_0
+      }
+    authctl_curl_set_long(easy, CURLOPT_HTTP_VERSION, Int(version))
+    remark.pointee = 0
+    authctl_curl_set_pointer(easy, CURLOPT_ERRORBUFFER, remark)
+  }
+
+  private func set(_ option: CURLoption, _ secret: SharedSecret?) {
+    guard let secret else {
+      authctl_curl_set_text(easy, option, nil)
+      return
+    }
+    var text = SecretBuilder(capacity: secret.secret.count + 1)
+    text.append(secret.secret)
+    text.append(0)
+    text.secret().withBytes {
+      // libcurl copies it.
+      _ = authctl_curl_set_text(easy, option, $0.bindMemory(to: CChar.self).baseAddress)
+    }
+  }
+
+  private func set(_ option: CURLoption, _ lines: [String]) {
+    let list = CurlList(lines, curl)
+    held.append(list)
+    authctl_curl_set_pointer(easy, option, list.first)
+  }
+}
+
+/// A list of libcurl's, for as long as a transfer reads it.
+final class CurlList {
+  let first: UnsafeMutablePointer<curl_slist>?
+  private let curl: authctl_curl
+
+  init(_ lines: [String], _ curl: authctl_curl) {
+    var list: UnsafeMutablePointer<curl_slist>?
+    for line in lines { list = curl.curl_slist_append(list, line) }
+    first = list
+    self.curl = curl
+  }
+
+  deinit { curl.curl_slist_free_all(first) }
+}
+
+/// What to do about a TLS failure: it depends on what was wrong.
+enum TLSAdvice {
+  /// Whether the server ended a connection that stood already: TLS 1.3 looks at the client's
+  /// certificate that late.
+  static func isAlert(_ remark: String?) -> Bool { remark?.utf8Contains("alert") ?? false }
+
+  static func failure(_ code: CURLcode, _ detail: String, _ origin: String) -> Failure {
+    Failure(
+      .tls, "TLS with \(origin) failed: \(DisplayText.oneLine(detail, limit: 200))",
+      hint: hint(code, detail))
+  }
+
+  /// https://curl.se/libcurl/c/libcurl-errors.html
+  private static func hint(_ code: CURLcode, _ detail: String) -> String {
+    func says(_ words: String...) -> Bool { words.contains { detail.utf8Contains($0) } }
+    if code == CURLE_SSL_PINNEDPUBKEYNOTMATCH {
+      return
+        "--pinnedpubkey names the only key to accept; ask the server's owner whether it changed"
+    }
+    if code == CURLE_SSL_CERTPROBLEM || says("alert certificate required", "alert bad certificate")
+    {
+      return "--cert FILE and --key FILE name the client's certificate, --pass-file its passphrase"
+    }
+    if says("expired", "not yet valid") {
+      return "its owner must renew it; see that the clock of this machine is right"
+    }
+    if says("subject name", "subjectAltName") {
+      return "use the name that stands in it; --connect-to reaches another machine by that name"
+    }
+    if says("version", "wrong version number", "unsupported protocol", "no protocols available") {
+      return "the port may not speak TLS, or nothing as new as TLS 1.2"
+    }
+    return "--cacert FILE names the authority that signed its certificate"
+  }
+}
+
+extension String {
+  /// Whether `words` stand in it, byte for byte.
+  fileprivate func utf8Contains(_ words: String) -> Bool {
+    let (all, wanted) = (Array(utf8), Array(words.utf8))
+    guard all.count >= wanted.count else { return false }
+    return (0...(all.count - wanted.count)).contains {
+      all[$0..<($0 + wanted.count)].elementsEqual(wanted)
+    }
+  }
+}

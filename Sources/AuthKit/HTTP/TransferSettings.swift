@@ -1,0 +1,74 @@
+/// How one request is sent; all times in seconds.
+public struct TransferSettings {
+  /// 256 KiB (rule B6).
+  static let largestHead = 256 * 1024
+
+  var connectTimeout: Double = 10
+  /// Seconds without a byte.
+  public var idleTimeout: Double = 60
+  var totalTimeout: Double?
+  /// Bytes after decoding; none: unlimited.
+  public var largestBody: Int?
+  /// Ask for and undo a Content-Encoding.
+  public var compressed = false
+  var insecure = false
+  var caFile: String?
+  var caFolder: String?
+  var clientCertificate: String?
+  var clientKey: String?
+  var keyPassphrase: SharedSecret?
+  /// `sha256//…` or a file: the only public key that the server may have.
+  var pinnedKey: String?
+  var atLeastTLS13 = false
+  /// None: as the environment says. Empty: no proxy.
+  public var proxy: String?
+  /// Hosts that are asked without the proxy; none: as the environment says.
+  var noProxy: String?
+  /// `NAME:PASSWORD` for the proxy, both percent-encoded.
+  var proxyUser: SharedSecret?
+  /// `HOST:PORT:ADDRESS`, in libcurl's form.
+  var resolve: [String] = []
+  /// `HOST:PORT:HOST:PORT`, in libcurl's form.
+  var connectTo: [String] = []
+  var unixSocket: String?
+  var family = AddressFamily.any
+  var httpVersion = HTTPVersion.best
+  /// Rule A7: refuse any peer but this machine.
+  public var peerMustBeLoopback = false
+  /// Gets libcurl's own remarks, with `-vv`.
+  public var trace: ((String) -> Void)?
+  /// Wait whether a connection that is being made can be shared (HTTP/2) before making another.
+  var sharesConnection = false
+  /// Keep what the server's certificate says, for `CurlClient.connection`.
+  var keepsCertificate = false
+  /// Tells what is sent and received.
+  var wire: WireLog?
+  /// Hears of bytes: those of the answer with their total, those of the body sent with theirs; a
+  /// total that is not known is nil. About once a second when there are none.
+  var onProgress: ((_ received: Int, _ all: Int?, _ sent: Int, _ allSent: Int?) -> Void)?
+  /// Gets what is known of the transfer at its end, whatever that was.
+  var onFacts: ((TransferFacts) -> Void)?
+
+  init() {}
+
+  /// Makes them fit for a request of the recipe: nobody asked to see it.
+  mutating func setPrivate() {
+    wire?.isPrivate = true
+    onProgress = nil
+    onFacts = nil
+  }
+}
+
+/// Addresses that are connected to.
+public enum AddressFamily: Sendable {
+  case any, ipv4, ipv6
+}
+
+/// Versions of HTTP that are offered.
+public enum HTTPVersion: Sendable {
+  /// 2 over TLS, where the server has it, else 1.1.
+  case best
+  case http1
+  /// 2 without TLS too, by an upgrade.
+  case http2
+}
