@@ -42,7 +42,7 @@ import Testing
         ("http://ada@\(api.authority)/", "it must have no user name"),
         ("file:///etc/passwd", "its scheme"),
         ("/a?page=1", "\(api.url)/a \(back)"), ("", "\(api.url)/a \(back)"),
-        ("?page=1#top", "\(api.url)/a \(back)"),
+        ("?page=1#top", "\(api.url)/a \(back)"), ("#top", "\(api.url)/a \(back)"),
       ]
       for anonymous in [[], ["--anonymous"]] {
         for (target, words) in cases {

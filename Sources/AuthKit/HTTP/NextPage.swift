@@ -36,9 +36,7 @@ public enum NextPage: Sendable, Equatable {
     switch self {
     case .usual:
       if let target = LinkHeader.next(in: head.all("Link")) {
-        // An empty reference is the document itself (RFC 3986, section 4.4); libcurl takes it for /.
-        guard !target.isEmpty else { return url }
-        return try url.resolving(target, from: .server)
+        return try Self.resolved(target, at: url)
       }
       guard head.mediaType?.utf8.reversed().starts(with: "json".utf8.reversed()) ?? false else {
         return nil
@@ -47,7 +45,7 @@ public enum NextPage: Sendable, Equatable {
         guard mediaType == nil || mediaType == head.mediaType,
           case .string(let target)? = try? body()?.at(pointer), !target.isEmpty
         else { continue }
-        return try url.resolving(target, from: .server)
+        return try Self.resolved(target, at: url)
       }
       return nil
     case .pointer(let pointer):
@@ -57,7 +55,7 @@ public enum NextPage: Sendable, Equatable {
           .failed, "the next page, \(pointer), is no URL: \(value.shape(depth: 0))",
           hint: value.scalarText == nil ? nil : "--next-cursor \(pointer)=PARAMETER sends it back")
       }
-      return try url.resolving(target, from: .server)
+      return try Self.resolved(target, at: url)
     case .cursor(let pointer, let parameter):
       guard let value = try Self.value(at: pointer, in: try body()) else { return nil }
       guard let text = value.scalarText, value != .bool(true) else {
@@ -83,6 +81,13 @@ public enum NextPage: Sendable, Equatable {
     ("/@odata.nextLink", nil), ("/_links/next/href", nil),
     ("/links/next", "application/vnd.api+json"), ("/links/next/href", "application/vnd.api+json"),
   ]
+
+  /// `target` against the page's own URL.
+  private static func resolved(_ target: String, at url: WebURL) throws(Failure) -> WebURL {
+    // That is the page itself (RFC 3986, section 4.4); libcurl takes it for /.
+    guard !target.isEmpty, target.utf8.first != UInt8(ascii: "#") else { return url }
+    return try url.resolving(target, from: .server)
+  }
 
   /// What is there; nil for null, false and the empty text, which say that there is no further page.
   private static func value(
