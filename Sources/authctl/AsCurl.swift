@@ -44,7 +44,15 @@ struct AsCurl {
       }
     }
     var line = words.map(Self.bytes)
-    if let body = outline.request.body {
+    for part in outline.request.parts {
+      let partWords = part.curlWords
+      let shown = app.redactor.mask(partWords[1])
+      if shown != partWords[1] { masked.append("the body") }
+      line += [partWords[0], shown].map(Self.bytes)
+    }
+    if let path = Self.file(outline.request) {
+      line += ["-T", path].map(Self.bytes)
+    } else if let body = try outline.request.wholeBody() {
       let (shown, isMasked) = DryRun.masked(body, app.redactor)
       if isMasked { masked.append("the body") }
       line += [Self.bytes("--data-raw"), try Self.argument(shown)]
@@ -117,22 +125,40 @@ struct AsCurl {
     return words
   }
 
+  /// The file that is the whole body: curl reads it by itself, however long it is.
+  private static func file(_ request: WireRequest) -> String? {
+    guard let sources = request.upload?.sources, sources.count == 1,
+      case .file(let file) = sources[0], file.isWhole
+    else { return nil }
+    return file.path
+  }
+
   private func method(_ request: WireRequest) -> [String] {
-    let usual = request.body == nil ? "GET" : "POST"
-    if request.method == "HEAD", request.body == nil { return ["--head"] }
+    let usual = Self.file(request) != nil ? "PUT" : request.hasBody ? "POST" : "GET"
+    if request.method == "HEAD", !request.hasBody { return ["--head"] }
     return request.method == usual ? [] : ["-X", request.method]
   }
 }
 
 extension NetworkOptions {
-  /// The same in options of curl.
+  /// The same in options of curl; passphrases and a proxy's password are left to it to ask for.
   var curlWords: [String] {
+    let flags: [(String, Bool)] = [
+      ("-k", insecure), ("--tlsv1.2", atLeastTLS12), ("--tlsv1.3", atLeastTLS13),
+      ("--http1.1", http1), ("--http2", http2), ("-4", ipv4), ("-6", ipv6),
+      ("--compressed", compressed),
+    ]
+    let values: [(String, String?)] = [
+      ("--cacert", authorities), ("--capath", authorityFolder), ("--cert", certificate),
+      ("--key", key), ("--pinnedpubkey", pinnedKey), ("-x", proxy), ("--noproxy", noProxy),
+      ("--unix-socket", unixSocket), ("--connect-timeout", connectTimeout.map(Self.number)),
+      ("-m", maximumTime.map(Self.number)),
+    ]
     var words: [String] = []
-    if insecure { words.append("-k") }
-    if let authorities { words += ["--cacert", authorities] }
-    if let connectTimeout { words += ["--connect-timeout", Self.number(connectTimeout)] }
-    if let maximumTime { words += ["-m", Self.number(maximumTime)] }
-    if compressed { words.append("--compressed") }
+    for (name, isGiven) in flags where isGiven { words.append(name) }
+    for (name, value) in values { if let value { words += [name, value] } }
+    for value in resolve { words += ["--resolve", value] }
+    for value in connectTo { words += ["--connect-to", value] }
     return words
   }
 

@@ -188,7 +188,7 @@ struct Completion {
     var words = ["--no-input", "--store-timeout", "1"]
     for key in ["profile", "store"] { if let value = given[key] { words += ["--\(key)", value] } }
     guard let globals = try? Globals.parse(words) else { return nil }
-    return try? App(globals: globals, environment: environment)
+    return App(globals: globals, environment: environment)
   }
 
   private func profiles() -> [String] { (try? app()?.profiles.names()) ?? [] }

@@ -52,7 +52,13 @@ struct DryRun {
       }
     }
     var bytes = Array((text + "\n").utf8)
-    if let body = outline.request.body {
+    for part in outline.request.parts {
+      let word = part.curlWords[1]
+      let shown = app.redactor.mask(word)
+      if shown != word { masked.append("the body") }
+      bytes += Array((shown + "\n").utf8)
+    }
+    if let body = try outline.request.wholeBody() {
       let (shown, isMasked) = Self.masked(body, app.redactor)
       if isMasked { masked.append("the body") }
       bytes += shown

@@ -72,6 +72,9 @@ public final class BodyFile {
     if descriptor >= 0 { close(descriptor) }
   }
 
+  /// Whether the body is all bytes of the file that `path` names.
+  public var isWhole: Bool { isRegular && start == 0 && !withoutLineEnds && path != "-" }
+
   /// Whether all of it can be sent from the beginning, once more or for the first time.
   public var isRepeatable: Bool { isRegular || kept != nil }
 

@@ -108,6 +108,33 @@ public struct WirePart {
     upload = Upload([.file(file)])
     self.fileName = fileName
   }
+
+  /// The option and the word of curl that stand for it.
+  public var curlWords: [String] {
+    var word = name + "="
+    if let upload, case .file(let file)? = upload.sources.first {
+      word += (fileName == nil ? "<" : "@") + Self.quoted(file.path)
+    } else if type == nil {
+      return ["--form-string", word + value.text]
+    } else {
+      word += Self.quoted(value.text)
+    }
+    if let type { word += ";type=" + type }
+    if let fileName { word += ";filename=" + Self.quoted(fileName) }
+    return ["-F", word]
+  }
+
+  /// https://curl.se/docs/manpage.html#-F
+  private static func quoted(_ text: String) -> String {
+    var quoted: [UInt8] = [UInt8(ascii: "\"")]
+    for byte in text.utf8 {
+      if byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") {
+        quoted.append(UInt8(ascii: "\\"))
+      }
+      quoted.append(byte)
+    }
+    return String(decoding: quoted + [UInt8(ascii: "\"")], as: UTF8.self)
+  }
 }
 
 /// Status line and headers of an answer.

@@ -98,8 +98,18 @@ extension WireRequest {
   /// Whether the body can be sent from its beginning, once more or for the first time.
   public var isRepeatable: Bool { uploads.allSatisfy(\.isRepeatable) }
 
+  /// The bytes of a body that is not of parts, files and pipes read to their ends; nil: there is none.
+  ///
+  /// - Throws: `failed` when they cannot be read.
+  public func wholeBody() throws(Failure) -> SharedSecret? {
+    guard let upload else { return body }
+    var bytes = SecretBuilder()
+    try upload.readAll { bytes.append($0) }
+    return SharedSecret(bytes.secret())
+  }
+
   /// Whether there is a body, be it empty.
-  var hasBody: Bool { body != nil || upload != nil || !parts.isEmpty }
+  public var hasBody: Bool { body != nil || upload != nil || !parts.isEmpty }
 
   /// Whether it is so long that libcurl asks first, by `Expect: 100-continue`, whether the server
   /// wants it (RFC 9110, section 10.1.1).
