@@ -213,12 +213,14 @@ public final class CurlClient {
       CURLE_SSL_ENGINE_NOTFOUND, CURLE_SSL_INVALIDCERTSTATUS, CURLE_SSL_PINNEDPUBKEYNOTMATCH,
       CURLE_SSL_CLIENTCERT, CURLE_USE_SSL_FAILED, CURLE_SSL_SHUTDOWN_FAILED:
       failure = TLSAdvice.failure(code, said ?? words, origin)
-    case CURLE_GOT_NOTHING, CURLE_RECV_ERROR,
-      CURLE_SEND_ERROR
-    where TLSAdvice.isAlert(said):
-      failure = TLSAdvice.failure(code, said ?? words, origin)
     case CURLE_GOT_NOTHING, CURLE_RECV_ERROR, CURLE_SEND_ERROR:
-      failure = Failure(.network, "\(origin) closed the connection without an answer")
+      if ProxyAdvice.isRefusal(said) {
+        failure = ProxyAdvice.failure(said ?? words, origin)
+      } else if TLSAdvice.isAlert(said) {
+        failure = TLSAdvice.failure(code, said ?? words, origin)
+      } else {
+        failure = Failure(.network, "\(origin) closed the connection without an answer")
+      }
     case CURLE_PARTIAL_FILE:
       failure = Failure(.network, "the answer of \(origin) broke off before its end")
     default:

@@ -112,9 +112,26 @@ enum TLSAdvice {
       return "use the name that stands in it; --connect-to reaches another machine by that name"
     }
     if says("version", "wrong version number", "unsupported protocol", "no protocols available") {
-      return "the port may not speak TLS, or nothing as new as TLS 1.2"
+      return "the port may not speak TLS, or only an older version of it"
     }
     return "--cacert FILE names the authority that signed its certificate"
+  }
+}
+
+/// What to do about a proxy that does not let a request through.
+enum ProxyAdvice {
+  static func isRefusal(_ remark: String?) -> Bool {
+    remark?.utf8Contains("CONNECT tunnel failed") ?? false
+  }
+
+  static func failure(_ detail: String, _ origin: String) -> Failure {
+    Failure(
+      .network,
+      "the proxy does not let through to \(origin): "
+        + DisplayText.oneLine(detail, limit: 100),
+      hint: detail.utf8Contains("407")
+        ? "AUTHCTL_PROXY_USER=NAME:PASSWORD is for a proxy that asks who it is"
+        : "-x and --noproxy, HTTPS_PROXY and NO_PROXY say which proxy is used")
   }
 }
 

@@ -86,6 +86,8 @@ struct Post: MethodCommand {
     """
       authctl post /orders --json '{"item":7}'
       authctl post /orders -d item=7 -d count=2
+      authctl post /photos -F title=Me -F image=@me.png
+      authctl post /orders --field item=7 --field 'tags[]=new'
       jq -n '{item:7}' | authctl post /orders --json @-
     """)
   @Argument(help: ArgumentHelp("/PATH of the API, or a URL.", valueName: "target"))
@@ -102,6 +104,7 @@ struct Put: MethodCommand {
     """
       authctl put /notes/1 --json '{"text":"hello"}'
       authctl put /notes/1 --input note.txt -H 'Content-Type: text/plain'
+      authctl put /files/ -T report.pdf
     """)
   @Argument(help: ArgumentHelp("/PATH of the API, or a URL.", valueName: "target"))
   var target: String
@@ -132,6 +135,7 @@ struct Delete: MethodCommand {
     """
       authctl delete /orders/1
       authctl delete /orders/1 --ok 404
+      authctl delete /orders --json '{"ids":[7,8]}'
     """)
   @Argument(help: ArgumentHelp("/PATH of the API, or a URL.", valueName: "target"))
   var target: String
