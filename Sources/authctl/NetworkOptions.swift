@@ -110,7 +110,12 @@ struct NetworkOptions: ParsableArguments {
     if let secret = try secrets.read(.keyPassphrase) {
       options.keyPassphrase = SharedSecret(secret)
     }
-    if let secret = try secrets.read(.proxyUser) { options.proxyUser = SharedSecret(secret) }
+    // An empty variable is as good as none, as those of curl are.
+    if proxyUser.source.isGiven || app.environment["AUTHCTL_PROXY_USER"]?.isEmpty == false,
+      let secret = try secrets.read(.proxyUser)
+    {
+      options.proxyUser = SharedSecret(secret)
+    }
     learnProxyPasswords(app)
     options.noProxy = noProxy
     for text in resolve { try Self.check(text, "--resolve", parts: 3, "HOST:PORT:ADDRESS") }

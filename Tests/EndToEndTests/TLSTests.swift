@@ -4,58 +4,13 @@ import Testing
 /// Certificates: security rule B13. The servers are `openssl s_server` (package openssl).
 @Suite(.enabled(if: access("/usr/bin/openssl", X_OK) == 0, "needs the package openssl"))
 struct TLSTests {
-  /// A server at 127.0.0.1 that answers GET with the whole HTTP answers in files of `folder`.
-  private struct Server {
-    var child: Child
-    var port: String
-    var url: String { "https://127.0.0.1:\(port)" }
-    var log: String { String(decoding: child.view.out + child.view.err, as: UTF8.self) }
-  }
-
-  private static let ok = "HTTP/1.0 200 OK\r\nContent-Type: text/plain\r\n\r\nsecret page\n"
-
-  /// Makes NAME.key and NAME.pem, self-signed, for 127.0.0.1.
-  private func certificate(
-    _ box: Sandbox, _ name: String, days: Int = 2
-  ) async throws -> String {
-    let base = box.root + "/" + name
-    let run = try await box.run(
-      "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
-      "-keyout", base + ".key", "-out", base + ".pem", "-days", "\(days)", "-subj", "/CN=" + name,
-      "-addext", "subjectAltName=IP:127.0.0.1", program: "/usr/bin/openssl")
-    try #require(run.status == 0, "\(run.stderr)")
-    return base
-  }
-
-  private func server(_ box: Sandbox, _ certificate: String, _ options: String...) async throws
-    -> Server
-  {
-    try box.write("www/page", Self.ok)
-    let child = try box.spawn(
-      Launch(
-        command: [
-          "/usr/bin/openssl", "s_server", "-accept", "127.0.0.1:0", "-cert", certificate + ".pem",
-          "-key", certificate + ".key", "-HTTP",
-        ] + options,
-        environment: box.environment(), directory: box.root + "/www", stdin: [],
-        keepInputOpen: true, limit: nil, isSampled: false),
-      isDaemon: true)
-    try await child.waitFor("ACCEPT ")
-    let view = await child.until {
-      find([10], in: $0.out, from: (find(Array("ACCEPT ".utf8), in: $0.out) ?? 0)) != nil
-    }
-    let text = String(decoding: view.out, as: UTF8.self)
-    let line = try #require(text.split(separator: "\n").first { $0.hasPrefix("ACCEPT ") })
-    return Server(child: child, port: String(line.split(separator: ":").last ?? ""))
-  }
-
   private static let env: [String: String?] = ["AUTHCTL_TOKEN": "a-token"]
 
   /// A next page in clear is refused, though the profile allows its origin (rule A12).
   @Test func nextPageInClear() async throws {
     try await Sandbox.with(.none) { box in
-      let own = try await certificate(box, "own")
-      let server = try await server(box, own)
+      let own = try await box.certificate("own")
+      let server = try await box.tlsServer(own)
       let plain = try box.recorder()
       try box.write(
         "www/page",
@@ -74,9 +29,9 @@ struct TLSTests {
 
   @Test func certificateIsVerified() async throws {
     try await Sandbox.with(.none) { box in
-      let own = try await certificate(box, "own")
-      let other = try await certificate(box, "other")
-      let server = try await server(box, own)
+      let own = try await box.certificate("own")
+      let other = try await box.certificate("other")
+      let server = try await box.tlsServer(own)
       try box.profile("shop", "url = \"\(server.url)\"\n")
       try box.profile("pinned", "url = \"\(server.url)\"\n[network]\nca_file = \"\(own).pem\"\n")
       try box.profile("name", "url = \"https://localhost:\(server.port)\"\n")
@@ -121,7 +76,7 @@ struct TLSTests {
 
   @Test func insecureWarnsEachTimeAndIsForThatRequestAlone() async throws {
     try await Sandbox.with(.none) { box in
-      let server = try await server(box, try await certificate(box, "own"))
+      let server = try await box.tlsServer(try await box.certificate("own"))
       try box.profile("shop", "url = \"\(server.url)\"\n")
       for more in [[], ["-q"], ["--errors", "json"]] {
         let run = try await box.run(["get", "-k", "/page"] + more, env: Self.env)
@@ -145,7 +100,7 @@ struct TLSTests {
   @Test func renewalNeverRidesOnInsecure() async throws {
     try await Sandbox.with { box in
       let refresh = box.canary.make("refresh")
-      let server = try await server(box, try await certificate(box, "own"))
+      let server = try await box.tlsServer(try await box.certificate("own"))
       try box.profile("shop", Scene.profile(server.url))
       // {"alg":"none"} . {"exp":1000000000} . x: a token that has ended long ago.
       let token = "eyJhbGciOiJub25lIn0.eyJleHAiOjEwMDAwMDAwMDB9.eA"
@@ -163,9 +118,9 @@ struct TLSTests {
 
   @Test func oldProtocolsAreRefused() async throws {
     try await Sandbox.with(.none) { box in
-      let own = try await certificate(box, "own")
+      let own = try await box.certificate("own")
       for (option, status) in [("-tls1_1", 8), ("-tls1_2", 0)] as [(String, Int32)] {
-        let server = try await server(box, own, option, "-cipher", "ALL:@SECLEVEL=0")
+        let server = try await box.tlsServer(own, option, "-cipher", "ALL:@SECLEVEL=0")
         try box.profile("shop", "url = \"\(server.url)\"\n")
         let run = try await box.run("get", "/page", "--cacert", own + ".pem", env: Self.env)
         #expect(run.status == status, "\(option): \(run.stderr)")
@@ -178,8 +133,8 @@ struct TLSTests {
   @Test(arguments: [(10, "warn", "9 days"), (16, "ok", "15 days"), (1, "warn", "23 h")])
   func certificateThatEnds(_ days: Int, _ result: String, _ left: String) async throws {
     try await Sandbox.with(.none) { box in
-      let own = try await certificate(box, "own", days: days)
-      let server = try await server(box, own)
+      let own = try await box.certificate("own", days: "\(days)")
+      let server = try await box.tlsServer(own)
       try box.profile("shop", "url = \"\(server.url)/page\"\n[network]\nca_file = \"\(own).pem\"\n")
       let text = try await DoctorTests.text(box, status: 1)
       let end = Shop.date(Shop.now() + Double(days * 86_400), "%Y-%m-%d")
@@ -222,7 +177,7 @@ struct TLSTests {
           words.split(separator: " ").map(String.init), program: "/usr/bin/openssl")
         try #require(run.status == 0, "\(run.stderr)")
       }
-      let server = try await server(box, base)
+      let server = try await box.tlsServer(base)
       try box.profile(
         "shop", "url = \"\(server.url)/page\"\n[network]\nca_file = \"\(base).pem\"\n")
       let text = try await DoctorTests.text(box, status: 1)
@@ -240,10 +195,10 @@ struct TLSTests {
 
   @Test func clientCertificateStaysWithTheRequestOrigins() async throws {
     try await Sandbox.with(.none) { box in
-      let own = try await certificate(box, "own")
-      let client = try await certificate(box, "client")
-      let a = try await server(box, own, "-verify", "1")
-      let b = try await server(box, own, "-verify", "1")
+      let own = try await box.certificate("own")
+      let client = try await box.certificate("client")
+      let a = try await box.tlsServer(own, "-verify", "1")
+      let b = try await box.tlsServer(own, "-verify", "1")
       try box.write("www/go", "HTTP/1.0 302 Found\r\nLocation: \(b.url)/page\r\n\r\n")
       try box.profile(
         "shop",
