@@ -238,7 +238,8 @@ import Testing
       for (index, (words, wanted, unwanted)) in calls.enumerated() {
         let run = try await box.run(["get", "/x"] + words, env: Self.env)
         #expect(run.status == 0 && run.stdout == "{}" && run.stderr == "", "\(run.stderr)")
-        let lines = api.texts[index].components(separatedBy: "\r\n")
+        let lines = api.texts[index].split(separator: "\r\n", omittingEmptySubsequences: false).map(
+          String.init)
         #expect(wanted.allSatisfy(lines.contains), "\(words): \(lines)")
         #expect(!unwanted.contains { name in lines.contains { $0.hasPrefix(name) } }, "\(lines)")
       }

@@ -78,7 +78,8 @@ import Testing
       let run = try await box.terminal(
         ["get", "/big", "-o", box.home + "/big", "-m", "2"], env: Self.env)
       #expect(run.status == 9)
-      let lines = run.screen.components(separatedBy: "\r")
+      let lines = run.screen.split(separator: "\r", omittingEmptySubsequences: false).map(
+        String.init)
       #expect(lines.contains { $0.hasPrefix("received 1.0 MB of 4.0 MB (25%)") }, "\(lines)")
       #expect(run.bytes.allSatisfy { $0 == 10 || $0 == 13 || (0x20...0x7E).contains($0) })
       #expect(lines.allSatisfy { $0.utf8.count < 160 })

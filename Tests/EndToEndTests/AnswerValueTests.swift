@@ -189,7 +189,7 @@ import Testing
         "certs", "num_certs", "curl_version", "ftp_entry_path", "proxy_ssl_verify_result",
         "referer",
       ]
-      guard case .object(let members) = theirs else { return #expect(Bool(false), "no object") }
+      guard case .object(let members) = theirs else { throw HarnessError("no object") }
       for (name, value) in members where !foreign.contains(name) {
         let own = try #require(mine[name], "\(name)")
         switch (own, value) {
