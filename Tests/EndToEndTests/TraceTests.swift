@@ -28,7 +28,7 @@ import Testing
           "> User-Agent: authctl/0.1.0", "> Accept: application/json, */*;q=0.5",
           "> Content-Length: \(token.utf8.count + 6)", "} a=***&b=2",
           "< HTTP/1.1 200 Recorded", "< Content-Type: text/plain",
-          "< Content-Length: \(token.utf8.count + 24)", "< Connection: close",
+          "< Content-Length: \(token.utf8.count + 25)", "< Connection: close",
           "{ line one", "{ echoed: ***", "{ ^[[2Jend",
         ], "\(lines)")
       let err = try await box.run(
