@@ -159,6 +159,7 @@ struct Completion {
     case "profile", "like": return "profile"
     case "username": return "account"
     case "store", "preset", "header": return argument.key
+    case "from", "to": return path.first == "store" ? "store" : ""
     case "set": return "key"
     case "request": return "method"
     default: break

@@ -50,7 +50,7 @@ import Testing
       let cases: [([String], [String])] = [
         (["--store", ""], stores), (["get", "--store", "f"], ["file"]),
         (["status", "--store=p"], ["--store=plaintext"]), (["get", "--errors", "j"], ["json"]),
-        (["-p", "s"], ["school", "shop"]), (["get", "-psh"], ["-pshop"]),
+        (["store", "migrate", "--to", "f"], ["file"]), (["-p", "s"], ["school", "shop"]), (["get", "-psh"], ["-pshop"]),
         (["get", "--profile=sc"], ["--profile=school"]), (["profile", "show", "sh"], ["shop"]),
         (["profile", "add", "s"], []), (["profile", "add", "x", "--like", "sc"], ["school"]),
         (["login", "--preset", "express-j"], ["express-jwt"]),

@@ -29,6 +29,8 @@ import Testing
     try box.write(
       "home/copied.txt",
       "curl '\(api.url)/login' -H 'Content-Type: application/json' --data-raw '\(body)'\n")
+    try box.write("secrets/keyring", box.keyringPassword + "\n")
+    try box.write("secrets/store.key", String(repeating: "5a", count: 32) + "\n")
     try box.write("home/pw.txt", Self.password + "\n")
     try box.write("home/note.txt", "a note\n")
     try box.write("home/change.json", "{\"count\":3}\n")
@@ -37,23 +39,28 @@ import Testing
       [
         "PATH": "\(box.root)/programs:/usr/local/bin:/usr/bin:/bin",
         "AUTHCTL_PASSWORD": Self.password, "AUTHCTL_NO_INPUT": "1",
+        "AUTHCTL_STORE_KEY_FILE": box.root + "/secrets/store.key",
       ]
     )
   }
 
   /// One shell for all blocks, as a reader has one; it ends with the first command that fails, and
   /// names it.
-  private func script(_ blocks: [ShellBlock], at api: APIServer) -> String {
-    "set -Eeuo pipefail\ntrap 'echo \"block in line $BLOCK: $BASH_COMMAND: $?\" >&2' ERR\n"
+  private func script(_ blocks: [ShellBlock], _ box: Sandbox, at api: APIServer) -> String {
+    let stands = [
+      ("http://127.0.0.1:8080", api.url), ("/run/secrets/", box.root + "/secrets/"),
+    ]
+    return "set -Eeuo pipefail\ntrap 'echo \"block in line $BLOCK: $BASH_COMMAND: $?\" >&2' ERR\n"
       + blocks.map {
-        "BLOCK=\($0.line)\n" + $0.text.replacing("http://127.0.0.1:8080", with: api.url) + "\n"
+        "BLOCK=\($0.line)\n"
+          + stands.reduce($0.text) { $0.replacing($1.0, with: $1.1) } + "\n"
       }.joined()
   }
 
   private func run(_ blocks: [ShellBlock]) async throws {
     try await Sandbox.with { box in
       let (api, environment) = try await world(box)
-      try box.write("script", script(blocks, at: api))
+      try box.write("script", script(blocks, box, at: api))
       let run = try await box.run(
         [box.root + "/script"], env: environment, program: "/bin/bash", limit: 120)
       #expect(run.status == 0, "\(run.stderr)")
