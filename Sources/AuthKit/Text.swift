@@ -22,7 +22,8 @@ extension [UInt8] {
 extension String {
   /// A-Z lowered, all other bytes as they are.
   public var asciiLowercased: String {
-    String(decoding: utf8.map { $0 >= 0x41 && $0 <= 0x5A ? $0 | 0x20 : $0 }, as: UTF8.self)
+    guard utf8.contains(where: { $0 >= 0x41 && $0 <= 0x5A }) else { return self }
+    return String(decoding: utf8.map { $0 >= 0x41 && $0 <= 0x5A ? $0 | 0x20 : $0 }, as: UTF8.self)
   }
 
   /// Without CR and LF at the end.

@@ -34,6 +34,8 @@ public final class HTTPClient {
   private let trace: ((String) -> Void)?
   let warn: (String) -> Void
   private var curl: CurlClient?
+  /// What is trusted; looked at once, whatever the number of requests.
+  private var authorities: (file: String?, folder: String?)?
 
   /// - Parameters:
   ///   - base: the origin of the profile's `url`.
@@ -255,7 +257,10 @@ public final class HTTPClient {
     settings.onProgress = options.onProgress
     settings.onFacts = options.onFacts
     options.reach(&settings)
-    (settings.caFile, settings.caFolder) = try options.authorities(network, environment)
+    let trusted =
+      if let authorities { authorities } else { try options.authorities(network, environment) }
+    authorities = trusted
+    (settings.caFile, settings.caFolder) = trusted
     return settings
   }
 

@@ -7,6 +7,8 @@ public final class API {
   let http: HTTPClient
   let clock: () -> Moment
   private let redactor: Redactor
+  /// What `requestOrigins` has read: each request asks.
+  private var readOrigins: [Origin]?
 
   /// An API that is asked by `http`; what its answers hold is taught to `redactor`.
   public init(
@@ -23,7 +25,12 @@ public final class API {
   // MARK: - Origins
 
   /// Where access token, cookies, kept values and the application's key may go (rule A2).
-  public func requestOrigins() throws(Failure) -> [Origin] { try profile.requestOrigins() }
+  public func requestOrigins() throws(Failure) -> [Origin] {
+    if let readOrigins { return readOrigins }
+    let origins = try profile.requestOrigins()
+    readOrigins = origins
+    return origins
+  }
 
   /// Where password, codes and refresh token may go: the origins of the recipe's own requests and
   /// `sign_in_origins`.
