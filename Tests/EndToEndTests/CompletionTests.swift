@@ -32,7 +32,8 @@ import Testing
       #expect(try await names(box, "--no") == ["--no-input"])
       #expect(try await names(box, "get", "-i", "/x", "--ign") == ["--ignore-status"])
       for words in [
-        ["nothing", ""], ["profile", "-"], ["get", "--", "-"], ["help", "login", ""], ["get", "/x", ""],
+        ["nothing", ""], ["profile", "-"], ["get", "--", "-"], ["help", "login", ""],
+        ["get", "/x", ""],
         ["get", "--silen"], [],
       ] {
         #expect(try await offered(box, words) == [], "\(words)")
@@ -50,7 +51,8 @@ import Testing
       let cases: [([String], [String])] = [
         (["--store", ""], stores), (["get", "--store", "f"], ["file"]),
         (["status", "--store=p"], ["--store=plaintext"]), (["get", "--errors", "j"], ["json"]),
-        (["store", "migrate", "--to", "f"], ["file"]), (["-p", "s"], ["school", "shop"]), (["get", "-psh"], ["-pshop"]),
+        (["store", "migrate", "--to", "f"], ["file"]), (["-p", "s"], ["school", "shop"]),
+        (["get", "-psh"], ["-pshop"]),
         (["get", "--profile=sc"], ["--profile=school"]), (["profile", "show", "sh"], ["shop"]),
         (["profile", "add", "s"], []), (["profile", "add", "x", "--like", "sc"], ["school"]),
         (["login", "--preset", "express-j"], ["express-jwt"]),
@@ -81,7 +83,10 @@ import Testing
         (["login", "--password-file", "x"], "\tfiles\t"), (["jwt", "decode", ""], "\tfiles\t"),
         (["exec", "--", "m"], "\tcommands\t"), (["exec", "--", "make", "x"], "\tfiles\t"),
       ]
-      for (words, wanted) in cases { #expect(try await offered(box, words) == [wanted], "\(words)") }
+      for (words, wanted) in cases {
+        let found = try await offered(box, words)
+        #expect(found == [wanted], "\(words)")
+      }
     }
   }
 

@@ -28,7 +28,9 @@ import Testing
         directory: "\(Source.root)/man")
       #expect(lint.status == 0 && lint.stdout == "" && lint.stderr == "", "\(lint.stdout)")
       for file in files {
-        for match in try Source.text("man/\(file)").matches(of: /\.(?:It )?Xr (authctl[a-z-]*) (\d)/) {
+        for match in try Source.text("man/\(file)").matches(
+          of: /\.(?:It )?Xr (authctl[a-z-]*) (\d)/)
+        {
           #expect(files.contains("\(match.1).\(match.2)"), "\(file) refers to \(match.0)")
         }
       }
@@ -79,7 +81,8 @@ import Testing
         #expect(isBelow || row?.split(separator: " ").count ?? 0 > 2, "\(name)")
       }
       for (asked, said) in [
-        ("lgoin", "login"), ("exit-code", "exit-codes"), ("recipies", "recipes"), ("profle", "profile"),
+        ("lgoin", "login"), ("exit-code", "exit-codes"), ("recipies", "recipes"),
+        ("profle", "profile"),
       ] {
         let run = try await box.run("help", asked)
         #expect(run.status == 2 && run.stdout == "")

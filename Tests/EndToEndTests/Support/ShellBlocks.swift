@@ -22,7 +22,8 @@ struct ShellBlock: Sendable {
       let typed = open.filter { $0.hasPrefix("$ ") }.map { String($0.dropFirst(2)) }
       blocks.append(
         ShellBlock(
-          section: section, line: line, text: (typed.isEmpty ? open : typed).joined(separator: "\n"),
+          section: section, line: line,
+          text: (typed.isEmpty ? open : typed).joined(separator: "\n"),
           excuse: excuse))
       (open, excuse) = ([], nil)
     }
@@ -62,7 +63,8 @@ struct ShellBlock: Sendable {
     var blocks: [ShellBlock] = []
     var (isExample, start) = (false, 0)
     var open: [String]?
-    for (index, line) in text.split(separator: "\n", omittingEmptySubsequences: false).enumerated() {
+    for (index, line) in text.split(separator: "\n", omittingEmptySubsequences: false).enumerated()
+    {
       if line.hasPrefix(".Sh ") { isExample = line == ".Sh EXAMPLES" }
       if isExample, line.hasPrefix(".Bd -literal") {
         (open, start) = ([], index + 2)
@@ -72,7 +74,7 @@ struct ShellBlock: Sendable {
         open = nil
       } else {
         open?.append(
-          line.replacing("\\-", with: "-").replacing("\\e", with: "\\").replacing("\\&", with: ""))
+          String(line).replacing("\\-", with: "-").replacing("\\e", with: "\\").replacing("\\&", with: ""))
       }
     }
     return blocks
