@@ -15,8 +15,8 @@ import Testing
       try box.profile("shop", "url = \"\(api.url)\"\n")
       let file = box.home + "/trace"
       let run = try await box.run(
-        "post", "/x?key=abc", "-d", "a=\(token)&b=2", "--trace", file, "-o", "/dev/null",
-        env: ["AUTHCTL_TOKEN": token])
+        "post", "/x?key=abc", "-d", "@-", "--trace", file, "-o", "/dev/null",
+        stdin: "a=\(token)&b=2", env: ["AUTHCTL_TOKEN": token])
       #expect(run.status == 0 && run.stdout == "" && run.stderr == "", "\(run.stderr)")
       var info = stat()
       #expect(stat(file, &info) == 0 && info.st_mode & 0o777 == 0o600)
@@ -49,11 +49,14 @@ import Testing
     try await Sandbox.with { box in
       let (old, new) = (box.canary.make("old"), box.canary.make("new"))
       let (first, second) = (box.canary.make("refresh"), box.canary.make("refresh"))
-      let api = try box.recorder(
-        answering: Scene.routes([
-          "POST /login": Scene.tokens(old, first, seconds: 1),
-          "POST /refresh": Scene.tokens(new, second), "GET /x": .http(200, #"{"a":1}"#),
-        ]))
+      let api = try box.recorder { _, request in
+        switch Scene.route(of: request) {
+        case "POST /login": Scene.tokens(old, first)
+        case "POST /refresh": Scene.tokens(new, second)
+        default:
+          find(Array(old.utf8), in: request) == nil ? .http(200, #"{"a":1}"#) : .http(401, "{}")
+        }
+      }
       try box.profile("shop", Scene.profile(api.url))
       try await box.signIn("shop")
       let run = try await box.run("get", "/x", "-v", "--trace", box.home + "/trace")
