@@ -69,7 +69,7 @@ struct OutputOptions: ParsableArguments {
 
   @Flag(
     name: .customLong("as-curl"),
-    help: "Send nothing: print a line of curl that does the same.")
+    help: "Send nothing: print a line of curl for the same.")
   var asCurl = false
 
   /// The method with these options: `-I` makes a GET a HEAD.

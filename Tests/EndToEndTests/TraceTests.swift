@@ -65,7 +65,7 @@ import Testing
       #expect(trace.contains("> POST /refresh HTTP/1.1\n"))
       #expect(trace.contains("> Content-Length: ***\n"))
       #expect(trace.contains("\n} [json]\n"))
-      #expect(trace.contains(" bytes: access_token, refresh_token, expires_in]\n"), "\(trace)")
+      #expect(trace.contains(" bytes: access_token, expires_in, refresh_token]\n"), "\(trace)")
       #expect(trace.contains("\n{ {\"a\":1}\n"))
       #expect(!run.stderr.contains("\n{ "))
       #expect(run.stderr.contains("\n> POST /refresh HTTP/1.1\n"))
