@@ -51,7 +51,8 @@ struct AsCurl {
       line += [partWords[0], shown].map(Self.bytes)
     }
     if let path = Self.file(outline.request) {
-      line += ["-T", path].map(Self.bytes)
+      // -T asks first, however short the file is.
+      line += ((outline.request.isLong ? [] : ["-H", "Expect:"]) + ["-T", path]).map(Self.bytes)
     } else if let body = try outline.request.wholeBody() {
       let (shown, isMasked) = DryRun.masked(body, app.redactor)
       if isMasked { masked.append("the body") }
@@ -155,8 +156,8 @@ extension NetworkOptions {
       ("-m", maximumTime.map(Self.number)),
     ]
     var words: [String] = []
-    for (name, isGiven) in flags where isGiven { words.append(name) }
     for (name, value) in values { if let value { words += [name, value] } }
+    for (name, isGiven) in flags where isGiven { words.append(name) }
     for value in resolve { words += ["--resolve", value] }
     for value in connectTo { words += ["--connect-to", value] }
     return words

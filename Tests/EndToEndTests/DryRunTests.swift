@@ -220,8 +220,8 @@ import Testing
         (["get", "-p", "many", "/x"], "more than one header with the token\n"),
         (["get", "-p", "jar", "/x"], "more than one header with the token\n"),
         (["get", "-p", "basic", "/x"], "a password\n"),
-        (["post", "-p", "shop", "/x", "--input", box.home + "/nul"], "a NUL byte"),
-        (["post", "-p", "shop", "/x", "--input", box.home + "/long"], "(128 KiB)"),
+        (["post", "-p", "shop", "/x", "--data-binary", "@nul", "-d", "b"], "a NUL byte"),
+        (["post", "-p", "shop", "/x", "--data-binary", "@long", "-d", "b"], "(128 KiB)"),
       ]
       for (words, said) in calls {
         let run = try await box.run(words + ["--as-curl"])

@@ -113,7 +113,7 @@ extension WireRequest {
 
   /// Whether it is so long that libcurl asks first, by `Expect: 100-continue`, whether the server
   /// wants it (RFC 9110, section 10.1.1).
-  var isLong: Bool {
+  public var isLong: Bool {
     let lengths = uploads.map(\.length)
     return lengths.contains(nil) || lengths.reduce(0) { $0 &+ ($1 ?? 0) } > 1 << 20
   }
