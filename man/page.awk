@@ -80,7 +80,7 @@ state == "abstract" && /./ { abstract = abstract " " $0; next }
 state == "abstract" { state = "discussion"; next }
 state == "discussion" { body[++lines] = $0; next }
 state == "usage" && /^ / { sub(/^ +/, ""); usage = usage " " $0; next }
-/^[A-Z][A-Z -]*:$/ {
+/^[A-Z][^a-z]*:$/ {
   end_section()
   section = substr($0, 1, length($0) - 1)
   state = "items"

@@ -96,7 +96,7 @@ import Testing
   /// A program that says how it was called, what it read and whether it found a secret.
   private static let spy = """
     #!/bin/sh
-    echo "$0: $*" | sed 's|.*/||'
+    echo "${0##*/}: $*"
     cat | head -n 1
     echo "LESS=$LESS password=$AUTHCTL_PASSWORD"
 
@@ -121,7 +121,8 @@ import Testing
         "AUTHCTL_PASSWORD": box.canary.make("password"),
       ]
       let shown = try await box.terminal(
-        ["help", "login"], answers: [("login\n", "\u{4}")], env: environment, program: program)
+        ["help", "login"], answers: [("authctl-login", "\u{4}")], env: environment, program: program
+      )
       #expect(shown.status == 0)
       #expect(
         shown.screen.hasPrefix("man: -M \(box.root)/usr/share/man 1 authctl-login\n"),

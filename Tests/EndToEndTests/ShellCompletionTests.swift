@@ -80,7 +80,9 @@ import Testing
       "/usr/bin/fish",
       #"""
       source $argv[1]
-      complete -C $argv[2] | string replace -r '\t.*' ''
+      for candidate in (complete -C $argv[2])
+        string split \t -- $candidate | head -n 1
+      end
       """#, completions: "authctl.fish")
   }
 

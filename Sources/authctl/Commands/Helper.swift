@@ -341,7 +341,7 @@ struct HelperCurlConfig: Command {
 /// `authctl helper netrc`
 struct HelperNetrc: Command {
   static let configuration = CommandConfiguration(
-    commandName: "netrc", abstract: "A line of .netrc, for other programs.",
+    commandName: "netrc", abstract: "A line of .netrc, for programs that know no better.",
     usage: "authctl helper netrc [<options>]",
     discussion: """
       The token stands as the password, which few APIs take; a .netrc does not know ports or https.

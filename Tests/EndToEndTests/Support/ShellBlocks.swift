@@ -8,6 +8,22 @@ struct ShellBlock: Sendable {
   /// Why nobody can run it, as `<!-- not run: REASON -->` in the line above says.
   var excuse: String?
 
+  /// Each command by itself: a line, and those that a backslash joins to it.
+  var commands: [String] {
+    var commands: [String] = []
+    var open = ""
+    for line in text.split(separator: "\n") {
+      open += line
+      if line.hasSuffix("\\") {
+        open += "\n"
+      } else {
+        commands.append(open)
+        open = ""
+      }
+    }
+    return commands
+  }
+
   /// Of a Markdown text: what is indented by four blanks, and what is fenced as `sh`. In a block
   /// with lines that begin with `$`, these are typed and the others are shown.
   static func all(inMarkdown text: String) -> [ShellBlock] {
@@ -74,7 +90,8 @@ struct ShellBlock: Sendable {
         open = nil
       } else {
         open?.append(
-          String(line).replacing("\\-", with: "-").replacing("\\e", with: "\\").replacing("\\&", with: ""))
+          String(line).replacing("\\-", with: "-").replacing("\\e", with: "\\").replacing(
+            "\\&", with: ""))
       }
     }
     return blocks
