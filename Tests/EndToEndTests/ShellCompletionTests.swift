@@ -81,7 +81,8 @@ import Testing
       #"""
       source $argv[1]
       for candidate in (complete -C $argv[2])
-        string split \t -- $candidate | head -n 1
+        set -l parts (string split \t -- $candidate)
+        echo -- $parts[1]
       end
       """#, completions: "authctl.fish")
   }
