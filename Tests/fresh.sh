@@ -30,17 +30,21 @@ package=$(ls -t .build/dist/authctl_*.deb 2>/dev/null | head -n 1)
 [ -n "$package" ] || { echo "test-fresh: no package: run make deb" >&2; exit 1; }
 
 root=${FRESH_ROOT:-/var/tmp}/authctl-fresh.$$
-trap 'umount -R "$root"/{proc,dev,opt/swift} 2>/dev/null; rm -rf --one-file-system "$root"' EXIT
+clean_up() {
+  for place in proc dev opt/swift/usr; do
+    ! mountpoint -q "$root/$place" || umount -R -l "$root/$place"
+  done
+  rm -rf --one-file-system "$root" "$root.log"
+}
+trap clean_up EXIT
 trap 'exit 130' INT TERM HUP
 say() { printf '\n# %s\n' "$1"; }
 
 say "A clean Debian ($suite)"
 debootstrap --variant=minbase "$suite" "$root" "$mirror" >"$root.log" 2>&1 || {
   tail -n 5 "$root.log" >&2
-  rm -f "$root.log"
   skip "debootstrap cannot reach $mirror"
 }
-rm -f "$root.log"
 mount -t proc proc "$root/proc"
 mount --rbind /dev "$root/dev"
 cp /etc/resolv.conf "$root/etc/resolv.conf"

@@ -33,7 +33,9 @@ import Testing
     try box.write("secrets/keyring", box.keyringPassword + "\n")
     try box.write("secrets/store.key", String(repeating: "5a", count: 32) + "\n")
     try box.write("home/pw.txt", Self.password + "\n")
-    try box.write("home/note.txt", "a note\n")
+    for name in ["note.txt", "README.md", "report.pdf", "me.png"] {
+      try box.write("home/\(name)", "a file\n")
+    }
     try box.write("home/change.json", "{\"count\":3}\n")
     return (
       api,
