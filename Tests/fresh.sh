@@ -8,7 +8,12 @@
 #
 # Swift is not in Debian: this machine's toolchain is shown to the fresh one, read-only. The source
 # is that of the last commit. Needs root; without it, and without a mirror, it says so and ends
-# with 0. FRESH_ROOT names a folder on a disk with 6 GB; it is removed at the end.
+# with 0.
+#
+#   FRESH_ROOT     a folder on a disk with 6 GB (/var/tmp); what is made in it is removed
+#   FRESH_MIRROR   of Debian (http://deb.debian.org/debian)
+#   FRESH_SHOW     further paths of this machine to be seen there, for one that cannot reach
+#                  GitHub: a mirror of the Swift packages, /etc/gitconfig that leads to it
 
 set -eu
 cd "$(dirname "$0")/.."
@@ -30,8 +35,9 @@ package=$(ls -t .build/dist/authctl_*.deb 2>/dev/null | head -n 1)
 [ -n "$package" ] || { echo "test-fresh: no package: run make deb" >&2; exit 1; }
 
 root=${FRESH_ROOT:-/var/tmp}/authctl-fresh.$$
+shown=${FRESH_SHOW-}
 clean_up() {
-  for place in proc dev opt/swift/usr; do
+  for place in proc dev opt/swift/usr $shown; do
     ! mountpoint -q "$root/$place" || umount -R -l "$root/$place"
   done
   rm -rf --one-file-system "$root" "$root.log"
@@ -77,6 +83,14 @@ if [ "$what" = all ]; then
   mkdir -p "$root/opt/swift/usr" "$root/root/authctl"
   mount --bind -o ro "$toolchain" "$root/opt/swift/usr"
   swift=/opt/swift/usr/bin
+  for place in $shown; do
+    if [ -d "$place" ]; then
+      mkdir -p "$root/$place"
+    else
+      touch "$root/$place"
+    fi
+    mount --bind -o ro "$place" "$root/$place"
+  done
   git archive HEAD | tar -x -C "$root/root/authctl"
   # What https://www.swift.org/install/linux/debian names for a toolchain, and make.
   say 'make and what a toolchain needs; then make demo'
