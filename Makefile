@@ -26,7 +26,7 @@ BUILD_PACKAGES := libcurl4-openssl-dev git ca-certificates
 # What authctl opens when it runs, and a keyring on a bus to keep secrets in.
 DEMO_PACKAGES := $(BUILD_PACKAGES) libsecret-1-0 gnome-keyring dbus-daemon libglib2.0-bin
 # secret-tool, curl, mandoc and man, the second opinion of the tests; the shells of completions/.
-TEST_PACKAGES := $(DEMO_PACKAGES) libsecret-tools curl mandoc man-db bash zsh fish
+TEST_PACKAGES := $(DEMO_PACKAGES) libsecret-tools curl mandoc man-db bash zsh fish openssl
 
 # Other Secret Services, a screen for them, and a hand at its keyboard. KWallet cannot encrypt what
 # it sends without the plugins.
@@ -72,10 +72,14 @@ demo: swift
 	@Tests/demo.sh "$$(swift build --show-bin-path)"
 
 # Shown are the closing line and, when a test fails, what failed; the rest is in the log.
+# The program that is tested is the one for use: built without optimization it takes half a second
+# to read its options.
 test: swift
 	@Tests/packages.sh $(TEST_PACKAGES)
+	@test -n "$$AUTHCTL_BINARY" || $(MAKE) build
 	swift build --build-tests </dev/null
-	@echo "swift test"; swift test --skip-build --parallel </dev/null >.build/test.log 2>&1 || { \
+	@export AUTHCTL_BINARY="$${AUTHCTL_BINARY:-$(CURDIR)/.build/authctl}"; \
+	  echo "swift test"; swift test --skip-build --parallel </dev/null >.build/test.log 2>&1 || { \
 	  status=$$?; \
 	  grep -aE -A 12 '^✘|[Ff]atal error|error:|unexpected signal' .build/test.log | \
 	    grep -avE '^(◇|✔|--)' | head -n 1000; \

@@ -116,7 +116,7 @@ import Testing
       let (access, refresh) = (box.canary.make("access"), box.canary.make("refresh"))
       let api = try box.recorder(
         answering: Scene.routes([
-          "POST /login": Scene.tokens(access, refresh), "POST /refresh": .http(503),
+          "POST /login": Scene.tokens(access, refresh), "POST /refresh": .http(500),
           "GET /me": .http(401),
         ]))
       try box.profile("shop", Scene.profile(api.url))

@@ -37,7 +37,7 @@ import Testing
   @Test func forceRefreshThatFailsKeepsTheSession() async throws {
     try await withShop { shop, api in
       let before = try await shop.payload()
-      try await api.misbehave(["path": "/refresh", "times": 1, "status": 503])
+      try await api.misbehave(["path": "/refresh", "times": 1, "status": 500])
       let broken = try await shop.box.run("token", "--force-refresh")
       #expect(broken.status == 5)
       #expect(broken.stdout == "")
