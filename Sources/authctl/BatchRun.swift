@@ -17,6 +17,18 @@ final class BatchRun {
     case signal(Int32)
     case failFast(line: Int)
     case input(Failure)
+    /// The server asks to wait for so many seconds.
+    case busy(Double)
+  }
+
+  /// A request on its way, and what to do with its answer.
+  private struct Flight {
+    let id: JSONValue
+    let place: Int
+    let line: Int
+    let wanted: ProtectedRequest
+    let began: Double
+    var failed = 0
   }
 
   private let app: App
@@ -34,6 +46,10 @@ final class BatchRun {
   private var held: [Int: SharedSecret] = [:]
   private var heldBytes = 0
   private var stop: Stop?
+  private let policy: Retry
+  private var pace: Pace
+  /// What is sent once more: when, and the answer that stands if it is not.
+  private var again: [(due: Double, flight: Flight, outcome: ProtectedBatch.Outcome)] = []
   private var worst: Int32 = 0
   /// Standard output cannot be written.
   private var failure: Failure?
@@ -44,6 +60,8 @@ final class BatchRun {
     self.keeper = keeper
     accepted = try options.status.accepted()
     masked = options.showSecrets ? [] : choice.profile.maskedHeaders
+    policy = try options.retries.policy()
+    pace = Pace(interval: options.retries.rate?.interval ?? 0)
     batch = try ProtectedBatch(
       keeper, options.anonymous ? nil : try app.session(for: choice, keeper),
       count: options.parallel, largestBody: Self.largestBody)
@@ -57,11 +75,13 @@ final class BatchRun {
     }
     while true {
       while let signal = relay.next() { interrupt(signal) }
+      sendAgain()
       while hasRoom, delay <= 0, let line = input.next() { start(line) }
-      if batch.count == 0, stop != nil || input.isExhausted { break }
+      if batch.count == 0, again.isEmpty, stop != nil || input.isExhausted { break }
       let wantsInput = hasRoom && delay <= 0 && !input.isExhausted
+      let pause = again.map { $0.due - App.uptime() }.reduce(delay > 0 ? delay : 1, min)
       let ready = try batch.wait(
-        milliseconds: delay > 0 ? Int(min(delay, 1) * 1000) : 1000,
+        milliseconds: Int((min(max(pause, 0), 1) * 1000).rounded(.up)),
         for: [relay.descriptor] + (wantsInput ? [STDIN_FILENO] : []))
       if wantsInput, ready.contains(STDIN_FILENO) { read() }
       try batch.advance()
@@ -73,12 +93,12 @@ final class BatchRun {
   // MARK: - Starting
 
   private var hasRoom: Bool {
-    stop == nil && batch.hasRoom
+    stop == nil && batch.hasRoom && again.count < options.parallel
       && (options.unordered || count - next < Self.mostHeld && heldBytes < Self.largestHeld)
   }
 
-  /// Seconds until the next request may start; 0: now. What slows a batch down has its place here.
-  private var delay: Double { 0 }
+  /// Seconds until the next request may start; 0: now.
+  private var delay: Double { pace.wait(now: App.uptime()) }
 
   private func read() {
     do throws(Failure) { try input.fill() } catch { stop = .input(error) }
@@ -93,13 +113,67 @@ final class BatchRun {
         try wish.get().request(app, keeper, isAnonymous: options.anonymous))
       wanted.accepted = accepted
       wanted.timeLimit = options.network.maximumTime?.seconds
-      batch.start(wanted) { [self] outcome in
-        finish(place, number, answer(to: id, outcome))
-      }
+      send(Flight(id: id, place: place, line: number, wanted: wanted, began: App.uptime()))
     } catch {
       finish(place, number, (refusal(id, error), error.kind.exitCode))
     }
   }
+
+  private func send(_ flight: Flight) {
+    _ = pace.turn(now: App.uptime())
+    batch.start(flight.wanted) { [self] outcome in settle(flight, outcome) }
+  }
+
+  /// Sends what has waited long enough; when the batch is stopped, the answers stand that there are.
+  private func sendAgain() {
+    let now = App.uptime()
+    let ready = again.filter { stop != nil || $0.due <= now }
+    again.removeAll { stop != nil || $0.due <= now }
+    for item in ready {
+      if stop == nil, batch.hasRoom, delay <= 0 {
+        send(item.flight)
+      } else if stop == nil {
+        again.append(item)
+      } else {
+        finish(item.flight.place, item.flight.line, answer(to: item.flight.id, item.outcome))
+      }
+    }
+  }
+
+  /// Takes an answer, or has the request sent once more. 429 is for all requests: none begins
+  /// before the server wants one (rule B6).
+  private func settle(_ flight: Flight, _ outcome: ProtectedBatch.Outcome) {
+    let (now, told) = (App.uptime(), outcome.head.flatMap { Retry.retryAfter($0, now: App.now()) })
+    var flight = flight
+    flight.failed += 1
+    let isPassing =
+      outcome.head.map { Retry.isPassing(status: $0.status) }
+      ?? [.network, .timeout].contains(outcome.failure?.kind)
+    var wait: Double?
+    if isPassing, policy.covers(method: flight.wanted.request.method) {
+      wait = policy.wait(failed: flight.failed, elapsed: now - flight.began, told: told)
+    }
+    if outcome.head?.status == 429 {
+      let seconds = told ?? wait ?? 1
+      if seconds > max(Retry.longestWait, policy.maximumTime ?? 0) {
+        if stop == nil { stop = .busy(seconds) }
+      } else if pace.wait(now: now) < seconds {
+        pace.pause(seconds, now: now)
+        app.console.notice("authctl", foreign: "HTTP 429: no request for \(spoken(seconds))")
+      }
+    }
+    guard let wait, stop == nil else {
+      return finish(flight.place, flight.line, answer(to: flight.id, outcome))
+    }
+    let why = outcome.head.map { "HTTP \($0.status)" } ?? outcome.failure?.message ?? ""
+    app.console.notice(
+      "authctl",
+      foreign: "line \(flight.line): \(why): again in \(spoken(wait)) "
+        + "(\(flight.failed) of \(policy.times))")
+    again.append((now + wait, flight, outcome))
+  }
+
+  private func spoken(_ seconds: Double) -> String { Moment.spoken(seconds.rounded()) }
 
   /// What a line asks for; nil for an empty one.
   private func read(_ line: LineInput.Line) -> (id: JSONValue, Result<BatchLine, Failure>)? {
@@ -192,6 +266,8 @@ final class BatchRun {
       throw relay.passOn(signal)
     case .failFast(let line):
       app.console.report(summary("stopped after line \(line) (--fail-fast)", unsent))
+    case .busy(let seconds):
+      app.console.report(summary("stopped: the server asks to wait \(spoken(seconds))", unsent))
     case .input(let failure): throw failure
     case nil: break
     }
@@ -205,6 +281,7 @@ final class BatchRun {
     case .signal: why = "interrupted"
     case .failFast(let line): why = "line \(line) failed (--fail-fast)"
     case .input: why = "standard input could not be read to its end"
+    case .busy(let seconds): why = "the server asks to wait \(spoken(seconds))"
     case nil: return 0
     }
     var unsent = 0

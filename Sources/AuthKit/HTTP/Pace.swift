@@ -17,6 +17,9 @@ public struct Pace: Sendable {
     return start - now
   }
 
+  /// Seconds until the next turn may be taken; 0: now.
+  public func wait(now: Double) -> Double { max(0, earliest - now) }
+
   /// No request begins within these seconds.
   public mutating func pause(_ seconds: Double, now: Double) {
     earliest = max(earliest, now + seconds)

@@ -39,6 +39,7 @@ struct Batch: Command {
   var anonymous = false
 
   @OptionGroup var status: StatusOptions
+  @OptionGroup(title: "Retries") var retries: RetryOptions
   @OptionGroup(title: "Network") var network: NetworkOptions
   @OptionGroup(title: "Global options") var globals: Globals
 
