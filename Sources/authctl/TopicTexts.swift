@@ -67,7 +67,8 @@ extension Topics {
     Secrets; never handed on to a program that authctl starts:
 
       AUTHCTL_PASSWORD          The password. Likewise AUTHCTL_OTP,
-                                AUTHCTL_CLIENT_SECRET and AUTHCTL_APP_KEY.
+                                AUTHCTL_CLIENT_SECRET, AUTHCTL_APP_KEY and
+                                AUTHCTL_PROXY_USER.
       AUTHCTL_TOKEN             An access token instead of a stored session, for
                                 one origin: that of AUTHCTL_URL, else of the
                                 profile that is named, default or the only one.
@@ -99,7 +100,8 @@ extension Topics {
                                 nothing else.
 
     To the program that it runs, exec gives AUTHCTL_TOKEN, AUTHCTL_URL and
-    AUTHCTL_PROFILE, or what its options ask for.
+    AUTHCTL_PROFILE, or what its options ask for: with --file AUTHCTL_TOKEN_FILE
+    and AUTHCTL_TOKEN_DIR.
     """
 
   private static let recipes = """

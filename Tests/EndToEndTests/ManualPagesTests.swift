@@ -91,6 +91,29 @@ import Testing
     }
   }
 
+  /// What is read and what a command can end with is told.
+  @Test func topicsHaveEveryVariableAndEveryCode() async throws {
+    try await Sandbox.with(.none) { box in
+      let grep = try await box.run(
+        ["-rhoE", "\"AUTHCTL_[A-Z_]+[A-Z]", "Sources"], program: "/bin/grep",
+        directory: Source.root)
+      let names = Set(grep.stdout.split(separator: "\n").map { $0.dropFirst() })
+      #expect(names.count > 10)
+      let environment = try await box.run("help", "environment").stdout
+      // Taken from the environment of other programs, and never read.
+      for name in names where name != "AUTHCTL_API_KEY" {
+        #expect(environment.contains(name), "help environment")
+      }
+      let table = try Source.text("Sources/AuthKit/Failure.swift")
+      let codes = table.matches(of: /case (?:\.\w+,? ?)+: (\d+)/).map(\.1)
+      #expect(codes.count == 15)
+      let told = try await box.run("help", "exit-codes").stdout
+      for code in codes {
+        #expect(told.contains(try Regex("\n  (3, )?(4, )?\(code)[ ,]")), "\(code)")
+      }
+    }
+  }
+
   // MARK: On a terminal
 
   /// A program that says how it was called, what it read and whether it found a secret.
