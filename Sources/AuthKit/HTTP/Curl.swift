@@ -242,8 +242,9 @@ private struct Receiver {
   private var headBytes = 0
   private var bodyBytes = 0
   private var headIsComplete = false
-  /// Bytes so far, and when there was the last new one, in microseconds; none before a connection.
-  private var lastSign: (bytes: Int, time: curl_off_t)?
+  /// Bytes so far, and when there was no new one for the first time, in microseconds; none before a
+  /// connection.
+  private var lastSign: (bytes: Int, time: curl_off_t?)?
 
   init(
     onHead: @escaping (ResponseHead) throws(Failure) -> Void,
@@ -334,9 +335,13 @@ private struct Receiver {
   mutating func goesOn(received: Int, of all: Int, sent: Int, of allSent: Int) -> Bool {
     settings.onProgress?(received, all > 0 ? all : nil, sent, allSent > 0 ? allSent : nil)
     guard let last = lastSign else { return true }
-    let (bytes, now) = (received &+ sent &+ headBytes, elapsed)
-    if bytes != last.bytes { lastSign = (bytes, now) }
-    return bytes != last.bytes || Double(now &- last.time) <= max(1, settings.idleTimeout) * 1e6
+    let bytes = received &+ sent &+ headBytes
+    // The clock is asked when nothing comes: not with each of many pieces.
+    guard bytes == last.bytes, let since = last.time else {
+      lastSign = (bytes, bytes == last.bytes ? elapsed : nil)
+      return true
+    }
+    return Double(elapsed &- since) <= max(1, settings.idleTimeout) * 1e6
   }
 
   /// An answer without a head at all cannot happen with HTTP/1 or later; HTTP/0.9 is off.
