@@ -1,4 +1,4 @@
-// dladdr(3), environ(7)
+// dladdr(3)
 #define _GNU_SOURCE
 #include "shim.h"
 
@@ -6,30 +6,11 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 static struct authctl_libsecret table;
 static const struct authctl_libsecret *loaded;
 static char error_text[256];
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-// SECRET_BACKEND=file and SECRET_FILE_* swap the store silently, G_DBUS_DEBUG prints messages on
-// stdout, G_MESSAGES_DEBUG libsecret's own log.
-static void clean_environment(void) {
-  static const char prefix[] = "SECRET_FILE_";
-  unsetenv("SECRET_BACKEND");
-  unsetenv("G_DBUS_DEBUG");
-  unsetenv("G_MESSAGES_DEBUG");
-  for (char **entry = environ; entry && *entry;) {
-    const char *equals = strchr(*entry, '=');
-    char *name = NULL;
-    if (equals && strncmp(*entry, prefix, sizeof prefix - 1) == 0)
-      name = strndup(*entry, (size_t)(equals - *entry));
-    // unsetenv() moves the entries behind it up by one: look at the same place again.
-    if (!name || unsetenv(name) != 0) entry++;
-    free(name);
-  }
-}
 
 static void fail(void) {
   const char *words = dlerror();
@@ -37,7 +18,6 @@ static void fail(void) {
 }
 
 static void load(void) {
-  clean_environment();
   void *library = dlopen("libsecret-1.so.0", RTLD_LAZY | RTLD_LOCAL);
   if (!library) {
     fail();

@@ -6,7 +6,9 @@ internal import Glibc
 @main
 enum Main {
   static func main() {
-    exit(status(of: called + CommandLine.arguments.dropFirst()))
+    // Not exit(3): nothing is buffered here, and what libraries do at the end costs half a
+    // millisecond, or a crash when one of them is still being loaded.
+    _exit(status(of: called + CommandLine.arguments.dropFirst()))
   }
 
   /// `helper git` where this program was called by the name that git knows, and the like.
@@ -58,6 +60,7 @@ enum Main {
       return write(text + "\n")
     case .run(let command, let words, let name):
       type = command
+      if (command as? any Command.Type)?.isRequest ?? false { HTTPClient.preload() }
       do { parsed = try type.parseAsRoot(words) } catch {
         throw CommandWords.usage(type.message(for: error), of: name)
       }

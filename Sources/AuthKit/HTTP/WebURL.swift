@@ -1,11 +1,13 @@
 internal import CCurl
+internal import Glibc
 
 /// A URL as libcurl reads it; the same handle makes the request.
 /// https://curl.se/libcurl/c/libcurl-url.html
+///
+/// What can be read in one way only, `PlainURL`, is read without libcurl: its thirty libraries cost
+/// 7 ms, and `token`, `status` and the like want to know an origin, not to send anything. libcurl
+/// has the last word all the same (rule A8): before a request it must have read the same.
 public final class WebURL {
-  /// For `CURLOPT_CURLU`.
-  let handle: OpaquePointer
-  private let curl: authctl_curl
   /// Scheme, host and port.
   public let origin: Origin
   /// The whole URL, host in punycode.
@@ -14,17 +16,48 @@ public final class WebURL {
   public let path: String
   /// Without the question mark.
   public let query: String?
+  /// libcurl's reading; none yet of a plain URL.
+  private var opened: OpaquePointer?
 
   /// Reads an absolute URL by the rules of A8.
   ///
   /// - Throws: `usage` for a person's URL, `origin_refused` for a server's.
   public convenience init(_ text: String, from source: URLSource) throws(Failure) {
+    if let plain = PlainURL(text) {
+      self.init(plain)
+      return
+    }
     if let objection = URLText.objection(to: text) {
       throw Self.refusal(text, objection, source)
     }
+    try self.init(reading: text, source)
+  }
+
+  private init(_ plain: PlainURL) {
+    origin = plain.origin
+    text = plain.origin.description + plain.path
+    path = plain.path
+    query = nil
+  }
+
+  private convenience init(reading text: String, _ source: URLSource) throws(Failure) {
     let curl = try openedLibcurl()
     guard let handle = curl.curl_url() else { throw Failure(.failed, "out of memory") }
     try self.init(taking: handle, setting: text, curl: curl, source: source)
+  }
+
+  /// For `CURLOPT_CURLU`; valid as long as this object.
+  ///
+  /// - Throws: `failed` without libcurl, `usage` where that reads something else.
+  func handle() throws(Failure) -> OpaquePointer {
+    if let opened { return opened }
+    let read = try WebURL(reading: text, .person)
+    guard read.origin == origin, read.text.utf8.elementsEqual(text.utf8) else {
+      throw Self.refusal(text, "libcurl reads it in another way", .person)
+    }
+    swap(&opened, &read.opened)
+    guard let opened else { throw Failure(.failed, "out of memory") }
+    return opened
   }
 
   /// This URL with `reference` resolved against it (RFC 3986, section 5), as Location asks.
@@ -40,7 +73,10 @@ public final class WebURL {
       objection = "it holds a control character"
     }
     if let objection { throw Self.refusal(reference, objection, source) }
-    guard let copy = curl.curl_url_dup(handle) else { throw Failure(.failed, "out of memory") }
+    let curl = try openedLibcurl()
+    guard let copy = curl.curl_url_dup(try handle()) else {
+      throw Failure(.failed, "out of memory")
+    }
     return try WebURL(taking: copy, setting: reference, curl: curl, source: source)
   }
 
@@ -55,6 +91,8 @@ public final class WebURL {
       defer { curl.curl_free(value) }
       return String(cString: value)
     }
+    // libidn2, which libcurl asks for the punycode of a host, reads text by the locale.
+    if !text.utf8.allSatisfy({ $0 < 0x80 }) { setlocale(LC_CTYPE, "C.UTF-8") }
     func read() -> (Origin, String, String)? {
       guard curl.curl_url_set(handle, CURLUPART_URL, text, UInt32(CURLU_URLENCODE)) == CURLUE_OK,
         curl.curl_url_set(handle, CURLUPART_FRAGMENT, nil, 0) == CURLUE_OK,
@@ -79,8 +117,7 @@ public final class WebURL {
       curl.curl_url_cleanup(handle)
       throw Self.refusal(text, "libcurl cannot read it as a URL", source)
     }
-    self.curl = curl
-    self.handle = handle
+    opened = handle
     self.origin = origin
     self.text = whole
     self.path = path
@@ -97,5 +134,5 @@ public final class WebURL {
     }
   }
 
-  deinit { curl.curl_url_cleanup(handle) }
+  deinit { if let opened { authctl_curl()?.pointee.curl_url_cleanup(opened) } }
 }

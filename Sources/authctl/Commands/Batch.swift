@@ -43,6 +43,8 @@ struct Batch: Command {
   @OptionGroup(title: "Network") var network: NetworkOptions
   @OptionGroup(title: "Global options") var globals: Globals
 
+  static var isRequest: Bool { true }
+
   func run(in app: App) throws(Failure) -> Int32 {
     guard (1...500).contains(parallel) else {
       throw Failure(.usage, "--parallel \(parallel): write 1 to 500")

@@ -23,6 +23,8 @@ struct Request: Command {
   @OptionGroup var options: RequestOptions
   @OptionGroup(title: "Global options") var globals: Globals
 
+  static var isRequest: Bool { true }
+
   func run(in app: App) throws(Failure) -> Int32 {
     try RequestRun(
       app, method: try Self.checked(method), target: target, options, body
@@ -52,6 +54,8 @@ protocol MethodCommand: Command {
 }
 
 extension MethodCommand {
+  static var isRequest: Bool { true }
+
   func run(in app: App) throws(Failure) -> Int32 {
     try RequestRun(app, method: Self.method, target: target, options, body).run()
   }

@@ -21,6 +21,8 @@ struct Whoami: Command {
 
   var wantsJSON: Bool { output.json }
 
+  static var isRequest: Bool { true }
+
   func run(in app: App) throws(Failure) -> Int32 {
     let choice = try app.choose()
     let keeper = try app.keeper(for: choice.profile, mayPrompt: !offline)

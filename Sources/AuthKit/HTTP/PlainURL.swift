@@ -1,0 +1,73 @@
+internal import Glibc
+
+/// A URL that every parser reads alike: lower-case scheme and host, the host a name or four decimal
+/// numbers, a path of unreserved characters without dot segments, nothing else.
+struct PlainURL {
+  let origin: Origin
+  /// At least `/`.
+  let path: String
+
+  /// Nil for what may be read in more than one way, which says nothing about whether it is right.
+  init?(_ text: String) {
+    let bytes = Array(text.utf8)
+    guard let start = ["http://", "https://"].first(where: { bytes.starts(with: $0.utf8) })?.utf8.count
+    else { return nil }
+    let slash = UInt8(ascii: "/")
+    let end = bytes[start...].firstIndex(of: slash) ?? bytes.count
+    let path = bytes[end...]
+    guard path.allSatisfy({ $0 == slash || Self.isUnreserved($0) }), !Self.hasDotSegment(path),
+      let (host, port) = Self.authority(bytes[start..<end])
+    else { return nil }
+    let isSecure = start == 8
+    guard port != (isSecure ? 443 : 80) else { return nil }
+    origin = Origin(
+      scheme: isSecure ? "https" : "http", host: host, port: port ?? (isSecure ? 443 : 80))
+    self.path = path.isEmpty ? "/" : String(decoding: path, as: UTF8.self)
+  }
+
+  /// RFC 3986, section 2.3
+  private static func isUnreserved(_ byte: UInt8) -> Bool {
+    switch byte {
+    case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true
+    default: "-._~".utf8.contains(byte)
+    }
+  }
+
+  private static func hasDotSegment(_ path: ArraySlice<UInt8>) -> Bool {
+    path.split(separator: UInt8(ascii: "/")).contains { $0.first == UInt8(ascii: ".") }
+  }
+
+  private static func authority(_ bytes: ArraySlice<UInt8>) -> (host: String, port: UInt16?)? {
+    let parts = bytes.split(
+      separator: UInt8(ascii: ":"), maxSplits: 1, omittingEmptySubsequences: false)
+    let host = String(decoding: parts[0], as: UTF8.self)
+    guard isName(parts[0]) || isIPv4(host) else { return nil }
+    guard parts.count == 2 else { return (host, nil) }
+    guard parts[1].allSatisfy({ (0x30...0x39).contains($0) }),
+      let first = parts[1].first, first != UInt8(ascii: "0"),
+      let port = UInt16(String(decoding: parts[1], as: UTF8.self))
+    else { return nil }
+    return (host, port)
+  }
+
+  /// Letters, digits and hyphens between dots; the last label begins with a letter, so that it is
+  /// no number in any notation.
+  private static func isName(_ host: ArraySlice<UInt8>) -> Bool {
+    let labels = host.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
+    guard host.count < 254, let last = labels.last?.first, (0x61...0x7A).contains(last) else {
+      return false
+    }
+    return labels.allSatisfy { label in
+      !label.isEmpty
+        && label.allSatisfy {
+          (0x61...0x7A).contains($0) || (0x30...0x39).contains($0) || $0 == UInt8(ascii: "-")
+        }
+    }
+  }
+
+  /// Four decimal numbers without leading zeros; inet_pton(3) takes no other form.
+  private static func isIPv4(_ host: String) -> Bool {
+    var address = in_addr()
+    return inet_pton(AF_INET, host, &address) == 1
+  }
+}
