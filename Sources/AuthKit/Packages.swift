@@ -8,31 +8,30 @@ enum Packages {
   /// The upstream version of the first of `names` that is installed: `0.20.5` of `0.20.5-3`.
   static func version(ofAny names: [String]) -> String? {
     guard let text = contents() else { return nil }
-    defer { free(text) }
+    defer { munmap(UnsafeMutableRawPointer(mutating: text.baseAddress), text.count) }
     for name in names {
       if let version = version(of: name, in: text) { return version }
     }
     return nil
   }
 
-  /// A megabyte or more, searched by the C library, for each `--version` waits for it.
-  private static func contents() -> UnsafeMutablePointer<CChar>? {
+  /// A megabyte or more, mapped and searched by the C library: each `--version` waits for it.
+  private static func contents() -> UnsafeRawBufferPointer? {
     let file = open(list, O_RDONLY | O_CLOEXEC)
     guard file >= 0 else { return nil }
     defer { close(file) }
     var status = stat()
-    guard fstat(file, &status) == 0, let size = Int(exactly: status.st_size),
-      let buffer = malloc(size + 1)
+    guard fstat(file, &status) == 0, let size = Int(exactly: status.st_size), size > 0,
+      let start = mmap(nil, size, PROT_READ, MAP_PRIVATE, file, 0), start != MAP_FAILED
     else { return nil }
-    let text = buffer.assumingMemoryBound(to: CChar.self)
-    text[max(0, read(file, buffer, size))] = 0
-    return text
+    return UnsafeRawBufferPointer(start: start, count: size)
   }
 
-  private static func version(of name: String, in list: UnsafePointer<CChar>) -> String? {
-    guard let start = strstr(list, "\nPackage: \(name)\n") else { return nil }
-    let end = strstr(start, "\n\n").map { $0 - start } ?? strlen(start)
-    let record = UnsafeRawBufferPointer(start: start, count: end)
+  private static func version(of name: String, in list: UnsafeRawBufferPointer) -> String? {
+    guard let start = place(of: "\nPackage: \(name)\n", in: list) else { return nil }
+    let rest = UnsafeRawBufferPointer(rebasing: list[start...])
+    let record = UnsafeRawBufferPointer(
+      rebasing: rest[..<(place(of: "\n\n", in: rest) ?? rest.count)])
     let lines = record.split(separator: UInt8(ascii: "\n"))
     let mark = "Version: ".utf8
     guard lines.contains(where: { $0.elementsEqual("Status: install ok installed".utf8) }),
@@ -43,5 +42,17 @@ enum Packages {
     if let colon = version.firstIndex(of: UInt8(ascii: ":")) { version = version[(colon + 1)...] }
     if let dash = version.lastIndex(of: UInt8(ascii: "-")) { version = version[..<dash] }
     return version.isEmpty ? nil : DisplayText.oneLine(String(decoding: version, as: UTF8.self))
+  }
+
+  // memmem(3) is missing from the module Glibc.
+  private typealias Search =
+    @convention(c) (UnsafeRawPointer?, Int, UnsafeRawPointer?, Int) -> UnsafeRawPointer?
+
+  private static func place(of words: String, in text: UnsafeRawBufferPointer) -> Int? {
+    guard let search = dlsym(nil, "memmem"), let start = text.baseAddress else { return nil }
+    var words = words
+    return words.withUTF8 {
+      unsafeBitCast(search, to: Search.self)(start, text.count, $0.baseAddress, $0.count)
+    }.map { $0 - start }
   }
 }

@@ -10,7 +10,8 @@ struct PlainURL {
   /// Nil for what may be read in more than one way, which says nothing about whether it is right.
   init?(_ text: String) {
     let bytes = Array(text.utf8)
-    guard let start = ["http://", "https://"].first(where: { bytes.starts(with: $0.utf8) })?.utf8.count
+    guard
+      let start = ["http://", "https://"].first(where: { bytes.starts(with: $0.utf8) })?.utf8.count
     else { return nil }
     let slash = UInt8(ascii: "/")
     let end = bytes[start...].firstIndex(of: slash) ?? bytes.count

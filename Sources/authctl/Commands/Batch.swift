@@ -19,7 +19,8 @@ struct Batch: Command {
         authctl batch < requests.ndjson > answers.ndjson
         seq 100 | jq -c '{id:., url:"/items/\\(.)"}' | authctl batch --parallel 20
         authctl batch -p shop --fail-fast < orders.ndjson
-      """)
+      """
+  ).alone
 
   @Option(
     parsing: .unconditional,

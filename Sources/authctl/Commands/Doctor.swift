@@ -17,7 +17,8 @@ struct Doctor: Command {
         authctl doctor
         authctl doctor -p shop --json
         authctl doctor --all
-      """)
+      """
+  ).alone
 
   @Flag(help: "Look at every profile.") var all = false
 

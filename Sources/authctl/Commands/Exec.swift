@@ -16,7 +16,8 @@ struct Exec: Command {
         authctl exec -p shop -- ./deploy.sh
         authctl exec --env 'AUTH=Bearer {access_token}' -- ./report.sh
         authctl exec --file --login -p ./ci/shop.toml -u ci -- make deploy
-      """)
+      """
+  ).alone
 
   @Option(
     parsing: .unconditionalSingleValue,

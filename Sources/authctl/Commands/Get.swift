@@ -11,7 +11,8 @@ struct Get: MethodCommand {
         authctl get /me
         authctl get -p shop -i '/orders?open=1'
         authctl get https://api.shop.example/report.pdf -o report.pdf
-      """)
+      """
+  ).alone
 
   @Argument(help: ArgumentHelp("/PATH of the API, or a URL.", valueName: "target"))
   var target: String

@@ -28,7 +28,8 @@ struct HelperGit: Command {
       Examples:
         git config --global credential.https://git.example.helper authctl
         printf 'protocol=https\\nhost=git.example\\n\\n' | authctl helper git get
-      """)
+      """
+  ).alone
 
   @Argument(help: ArgumentHelp("What git asks for.", valueName: "operation")) var operation: String
   @OptionGroup(title: "Global options") var globals: Globals
@@ -110,7 +111,8 @@ struct HelperDocker: Command {
       Examples:
         echo registry.example | authctl helper docker get
         authctl helper docker list
-      """)
+      """
+  ).alone
 
   @Argument(help: ArgumentHelp("What docker asks for.", valueName: "operation"))
   var operation: String
@@ -157,7 +159,8 @@ struct HelperBazel: Command {
       Examples:
         bazel build --credential_helper=cache.example=bazel-credential-authctl //...
         echo '{"uri":"https://cache.example/"}' | authctl helper bazel get
-      """)
+      """
+  ).alone
 
   @Argument(help: ArgumentHelp("What Bazel asks for.", valueName: "operation"))
   var operation: String
@@ -198,7 +201,8 @@ struct HelperCargo: Command {
       Examples:
         authctl helper cargo --cargo-plugin
         authctl helper cargo -p crates --cargo-plugin
-      """)
+      """
+  ).alone
 
   @Flag(name: .customLong("cargo-plugin"), help: "As cargo calls it.") var plugin = false
   @OptionGroup(title: "Global options") var globals: Globals
@@ -256,7 +260,8 @@ struct HelperKubectl: Command {
       Examples:
         authctl helper kubectl -p cluster
         kubectl --kubeconfig team.yaml get pods
-      """)
+      """
+  ).alone
 
   @OptionGroup(title: "Global options") var globals: Globals
 
@@ -305,7 +310,8 @@ struct HelperCurlConfig: Command {
       Examples:
         authctl helper curl-config -p shop /orders | curl -K -
         authctl helper curl-config -p shop /a /b | curl -Z -K - -o a.json -o b.json
-      """)
+      """
+  ).alone
 
   @Argument(help: ArgumentHelp("Paths or URLs of the API.", valueName: "target"))
   var targets: [String] = []
@@ -349,7 +355,8 @@ struct HelperNetrc: Command {
       Examples:
         authctl helper netrc -p shop
         curl --netrc-file <(authctl helper netrc -p shop) https://shop.example/me
-      """)
+      """
+  ).alone
 
   @OptionGroup(title: "Global options") var globals: Globals
 

@@ -18,7 +18,8 @@ struct JWTDecode: Command {
       Examples:
         authctl jwt decode -p shop
         pbpaste | authctl jwt decode - --json
-      """)
+      """
+  ).alone
 
   @Argument(
     help: ArgumentHelp("A file that holds the token; - is standard input.", valueName: "file"))

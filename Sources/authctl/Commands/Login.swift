@@ -12,7 +12,8 @@ struct Login: Command {
         authctl login https://shop.example/api/login -u ada@shop.example
         authctl login -p shop --if-needed --password-command 'pass show shop'
         authctl login --from-curl copied.txt
-      """)
+      """
+  ).alone
 
   @Argument(help: ArgumentHelp("The API's base, or the address that signs in.", valueName: "url"))
   var url: String?

@@ -13,7 +13,8 @@ struct Logout: Command {
         authctl logout -p shop
         authctl logout -p shop -u bob@shop.example
         authctl logout --all
-      """)
+      """
+  ).alone
 
   @Flag(help: "Every stored session; with -p, of that profile.")
   var all = false

@@ -21,7 +21,8 @@ struct ProfileList: Command {
       Examples:
         authctl profile list
         authctl profile list --json
-      """)
+      """
+  ).alone
 
   @OptionGroup var output: JSONOutput
   @OptionGroup(title: "Global options") var globals: Globals
@@ -97,7 +98,8 @@ struct ProfileShow: Command {
       Examples:
         authctl profile show
         authctl profile show shop --json
-      """)
+      """
+  ).alone
 
   @Argument(help: ArgumentHelp("Its name.", valueName: "name")) var name: String?
   @OptionGroup var output: JSONOutput
@@ -175,7 +177,8 @@ struct ProfileDefault: Command {
         authctl profile default
         authctl profile default shop
         authctl profile default --unset
-      """)
+      """
+  ).alone
 
   @Argument(help: ArgumentHelp("Its name.", valueName: "name")) var name: String?
   @Flag(help: "Unset it.") var unset = false
@@ -207,7 +210,8 @@ struct ProfilePresets: Command {
       Examples:
         authctl profile presets
         authctl profile presets express-jwt
-      """)
+      """
+  ).alone
 
   @Argument(help: ArgumentHelp("A preset.", valueName: "name")) var name: String?
   @OptionGroup var output: JSONOutput

@@ -11,7 +11,8 @@ struct ProfileAdd: Command {
         authctl profile add shop https://api.shop.example --set login.path=/auth \\
           --body '{"user":"{username}","pass":"{password}"}' --token-at /data/jwt
         authctl profile add shop-test https://test.shop.example --like shop
-      """)
+      """
+  ).alone
 
   @Argument(help: ArgumentHelp("Its name.", valueName: "name")) var name: String
   @Argument(help: ArgumentHelp("The API's base; --from-curl knows it.", valueName: "url"))
@@ -72,7 +73,8 @@ struct ProfileSet: Command {
         authctl profile set shop account=bob@shop.example
         authctl profile set shop login.path=/login session.access_token=/data/jwt
         authctl profile set shop --unset account
-      """)
+      """
+  ).alone
 
   @Argument(help: ArgumentHelp("Its name.", valueName: "name")) var name: String
   @Argument(help: ArgumentHelp("Keys as in the file, with dots.", valueName: "key=value"))
@@ -109,7 +111,8 @@ struct ProfileRemove: Command {
       Examples:
         authctl profile remove school --logout
         authctl profile remove school --force
-      """)
+      """
+  ).alone
 
   @Argument(help: ArgumentHelp("Its name.", valueName: "name")) var name: String
   @Flag(help: "End its sessions first, as authctl logout --all does.") var logout = false

@@ -13,7 +13,8 @@ struct ProfileDetect: Command {
       Examples:
         authctl profile detect https://api.shop.example
         authctl profile detect http://127.0.0.1:8000 --json
-      """)
+      """
+  ).alone
 
   @Argument(help: ArgumentHelp("The API's base.", valueName: "url")) var url: String
   @OptionGroup var output: JSONOutput

@@ -12,7 +12,8 @@ struct ProfileExport: Command {
 
       Examples:
         authctl profile export shop >team/shop.toml
-      """)
+      """
+  ).alone
 
   @Argument(help: ArgumentHelp("Its name.", valueName: "name")) var name: String
   @OptionGroup(title: "Global options") var globals: Globals
@@ -38,7 +39,8 @@ struct ProfileImport: Command {
       Examples:
         authctl profile import shop team/shop.toml
         curl -sS https://wiki.corp.example/shop.toml | authctl profile import shop -
-      """)
+      """
+  ).alone
 
   @Argument(help: ArgumentHelp("Its name here.", valueName: "name")) var name: String
   @Argument(help: ArgumentHelp("The file; - is standard input.", valueName: "file"))
@@ -96,7 +98,8 @@ struct ProfileCheck: Command {
       Examples:
         authctl profile check
         authctl profile check shop ./team/shop.toml
-      """)
+      """
+  ).alone
 
   @Argument(help: ArgumentHelp("A profile, or a file (with a slash).", valueName: "name|file"))
   var names: [String] = []

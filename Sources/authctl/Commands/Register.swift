@@ -11,7 +11,8 @@ struct Register: Command {
       Examples:
         authctl register -p shop -u ada@shop.example
         authctl register -u ada@shop.example --password-file pw.txt --field roleId=1
-      """)
+      """
+  ).alone
 
   @OptionGroup var credentials: CredentialOptions
   @OptionGroup var output: JSONOutput

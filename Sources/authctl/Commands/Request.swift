@@ -12,7 +12,8 @@ struct Request: Command {
         authctl request PROPFIND /files/
         authctl request POST /orders --json '{"item":7}'
         authctl request PUT /notes/1 --input note.txt -H 'Content-Type: text/plain'
-      """)
+      """
+  ).alone
 
   @Argument(help: ArgumentHelp("The method (RFC 9110, section 9).", valueName: "method"))
   var method: String
@@ -64,7 +65,8 @@ extension MethodCommand {
   static func withMethodFixed(_ examples: String) -> CommandConfiguration {
     CommandConfiguration(
       commandName: method.lowercased(), abstract: "An authenticated \(method).",
-      discussion: "Examples:\n" + examples)
+      discussion: "Examples:\n" + examples
+    ).alone
   }
 }
 

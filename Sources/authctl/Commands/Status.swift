@@ -11,7 +11,8 @@ struct Status: Command {
         authctl status
         authctl status --json
         authctl status --check --min-ttl 10m -p shop || authctl login -p shop
-      """)
+      """
+  ).alone
 
   @Flag(help: "No output; 0 when the session serves or can be renewed, else 10, 11 or 12.")
   var check = false

@@ -14,7 +14,8 @@ struct StoreMigrate: Command {
       Examples:
         authctl store migrate --from secret-service --to file
         authctl store migrate --from plaintext --to secret-service -p shop
-      """)
+      """
+  ).alone
 
   @Option(
     parsing: .unconditional,

@@ -14,7 +14,8 @@ struct StoreTest: Command {
         authctl store test
         authctl store test --json
         AUTHCTL_STORE=file authctl store test
-      """)
+      """
+  ).alone
 
   @OptionGroup var output: JSONOutput
   @OptionGroup(title: "Global options") var globals: Globals

@@ -16,7 +16,8 @@ struct StoreUnlock: Command {
         authctl store unlock
         authctl store unlock --password-stdin </run/secrets/keyring
         authctl store unlock && authctl get /me
-      """)
+      """
+  ).alone
 
   @OptionGroup(title: "The keyring's password") var password: SecretOptions<PasswordNames>
   @OptionGroup var output: JSONOutput

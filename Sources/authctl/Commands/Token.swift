@@ -11,7 +11,8 @@ struct PrintToken: Command {
         curl -H @<(authctl token -p shop --header) https://api.shop.example/orders
         authctl token --min-ttl 10m
         authctl token --json
-      """)
+      """
+  ).alone
 
   @Flag(help: "The whole header: 'Authorization: Bearer T'.")
   var header = false
@@ -79,7 +80,8 @@ struct Refresh: Command {
       Examples:
         authctl refresh
         authctl refresh -p shop --json
-      """)
+      """
+  ).alone
 
   @OptionGroup var output: JSONOutput
   @OptionGroup(title: "Global options") var globals: Globals

@@ -11,7 +11,8 @@ struct Whoami: Command {
         authctl whoami
         authctl whoami -p shop --json
         authctl whoami --offline
-      """)
+      """
+  ).alone
 
   @Flag(help: "Answer from the store; no network, no dialog.")
   var offline = false
