@@ -24,13 +24,3 @@ const struct authctl_curl *authctl_curl(void) {
   pthread_once(&once, open_library);
   return opened;
 }
-
-static void *open_on_thread(void *nothing) {
-  authctl_curl();
-  return nothing;
-}
-
-void authctl_curl_preload(void) {
-  pthread_t thread;
-  if (pthread_create(&thread, NULL, open_on_thread, NULL) == 0) pthread_detach(thread);
-}

@@ -59,10 +59,14 @@ final class App {
       redactor.learn(value)
       if ["AUTHCTL_APP_KEY", "AUTHCTL_PROXY_USER"].contains(name) { redactor.learn(appKey: value) }
     }
-    profiles = ProfileStore(
-      configDirectory: Self.folder(
+    profiles = Self.profiles(environment)
+  }
+
+  static func profiles(_ environment: [String: String]) -> ProfileStore {
+    ProfileStore(
+      configDirectory: folder(
         environment, own: "AUTHCTL_CONFIG_DIR", xdg: "XDG_CONFIG_HOME", inHome: ".config"),
-      home: environment["HOME"], homelessHint: Self.homelessHint(environment))
+      home: environment["HOME"], homelessHint: homelessHint(environment))
   }
 
   static func wantsJSONErrors(

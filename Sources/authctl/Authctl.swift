@@ -6,15 +6,15 @@ protocol Command: ParsableCommand {
   var globals: Globals { get }
   /// Whether `--json` was given, so that errors are JSON too.
   var wantsJSON: Bool { get }
-  /// Whether it sends a request, whatever its options say.
-  static var isRequest: Bool { get }
+  /// What it needs, whatever its options say.
+  static var preloads: Preload { get }
   /// Does the work; the result is the exit status of a command that succeeded at what it does.
   func run(in app: App) throws(Failure) -> Int32
 }
 
 extension Command {
   var wantsJSON: Bool { false }
-  static var isRequest: Bool { false }
+  static var preloads: Preload { [] }
 }
 
 extension CommandConfiguration {

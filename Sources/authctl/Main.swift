@@ -60,7 +60,7 @@ enum Main {
       return write(text + "\n")
     case .run(let command, let words, let name):
       type = command
-      if (command as? any Command.Type)?.isRequest ?? false { HTTPClient.preload() }
+      (command as? any Command.Type)?.preloads.begin(words, environment)
       do { parsed = try type.parseAsRoot(words) } catch {
         throw CommandWords.usage(type.message(for: error), of: name)
       }

@@ -12,12 +12,6 @@ func openedLibcurl() throws(Failure) -> authctl_curl {
   return functions.pointee
 }
 
-extension HTTPClient {
-  /// Begins to load libcurl beside what the caller does next, which takes as long: reading the
-  /// options of `get` costs 5 ms, libcurl with its thirty libraries 5 to 7.
-  public static func preload() { authctl_curl_preload() }
-}
-
 /// Sends one request and receives one answer, then the next: alone, or driven by a `CurlMulti`.
 /// Connections are kept.
 public final class CurlClient {

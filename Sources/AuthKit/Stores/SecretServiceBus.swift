@@ -94,6 +94,9 @@ final class SecretServiceBus {
     }
   }
 
+  /// Loads libsecret and GLib, which takes 2 ms.
+  static func load() { _ = authctl_libsecret_load() }
+
   /// `libsecret 0.20.5`; nil where it cannot be opened. It has no call that tells: its package
   /// does, when that is where it came from.
   static var libraryName: String? {

@@ -44,7 +44,7 @@ struct Batch: Command {
   @OptionGroup(title: "Network") var network: NetworkOptions
   @OptionGroup(title: "Global options") var globals: Globals
 
-  static var isRequest: Bool { true }
+  static var preloads: Preload { [.session, .http] }
 
   func run(in app: App) throws(Failure) -> Int32 {
     guard (1...500).contains(parallel) else {

@@ -24,7 +24,7 @@ struct Request: Command {
   @OptionGroup var options: RequestOptions
   @OptionGroup(title: "Global options") var globals: Globals
 
-  static var isRequest: Bool { true }
+  static var preloads: Preload { [.session, .http] }
 
   func run(in app: App) throws(Failure) -> Int32 {
     try RequestRun(
@@ -55,7 +55,7 @@ protocol MethodCommand: Command {
 }
 
 extension MethodCommand {
-  static var isRequest: Bool { true }
+  static var preloads: Preload { [.session, .http] }
 
   func run(in app: App) throws(Failure) -> Int32 {
     try RequestRun(app, method: Self.method, target: target, options, body).run()

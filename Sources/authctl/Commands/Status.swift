@@ -26,6 +26,7 @@ struct Status: Command {
   @OptionGroup(title: "Global options") var globals: Globals
 
   var wantsJSON: Bool { output.json }
+  static var preloads: Preload { .session }
 
   func run(in app: App) throws(Failure) -> Int32 {
     if check { return try checkStatus(app) }

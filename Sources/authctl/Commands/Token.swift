@@ -34,6 +34,7 @@ struct PrintToken: Command {
   @OptionGroup(title: "Global options") var globals: Globals
 
   var wantsJSON: Bool { output.json }
+  static var preloads: Preload { .session }
 
   func run(in app: App) throws(Failure) -> Int32 {
     let choice = try app.choose()

@@ -22,7 +22,7 @@ struct Whoami: Command {
 
   var wantsJSON: Bool { output.json }
 
-  static var isRequest: Bool { true }
+  static var preloads: Preload { [.session, .http] }
 
   func run(in app: App) throws(Failure) -> Int32 {
     let choice = try app.choose()
