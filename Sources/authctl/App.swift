@@ -14,6 +14,8 @@ final class App {
   /// What children are to find as it was; none where no child is started.
   let before: Hardening.Before?
   private var openedConfig: Config?
+  /// What `readAhead` has begun to reach.
+  var storeAhead: SecretServiceStore?
   /// The stores that `tellUnread` has named.
   var unreadStores: Set<StoreName> = []
   /// What the command works with, for errors that do not say it themselves.

@@ -12,7 +12,7 @@ struct Preload: OptionSet {
 
   /// Begins to load; the keyring's library only where nothing says that the session is elsewhere.
   func begin(_ words: [String], _ environment: [String: String]) {
-    Background.load(
+    loadAhead(
       keyring: contains(.session) && Self.isInKeyring(words, environment), http: contains(.http))
   }
 

@@ -6,7 +6,21 @@ extension App {
   ///
   /// - Parameter mayPrompt: false for commands that never raise a dialog of the keyring.
   func store(mayPrompt: Bool = true) throws(Failure) -> any SessionStore {
-    try store(try storeName(), mayPrompt: mayPrompt)
+    if mayPrompt, let storeAhead { return storeAhead }
+    return try store(try storeName(), mayPrompt: mayPrompt)
+  }
+
+  /// Begins to reach the keyring, where it keeps the session, beside the reading of the profile.
+  ///
+  /// For commands that are going to read a session; what goes wrong is told when they do.
+  func readAhead() {
+    guard
+      !environment.contains(where: { $0.utf8.starts(with: "AUTHCTL_TOKEN".utf8) && !$1.isEmpty }),
+      (try? storeName()) == .secretService,
+      let store = try? store(.secretService, mayPrompt: true) as? SecretServiceStore
+    else { return }
+    store.connectAhead()
+    storeAhead = store
   }
 
   /// The name of that store.

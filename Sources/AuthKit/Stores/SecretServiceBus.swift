@@ -14,6 +14,7 @@ final class SecretServiceBus {
   private let c: authctl_libsecret
   private let connection: OpaquePointer
   private var service: OpaquePointer?
+  private var negotiation: Ahead?
   private var owner = ""
   private var name: String?
   private var isAbandoned = false
@@ -43,6 +44,7 @@ final class SecretServiceBus {
   }
 
   deinit {
+    negotiation?.wait()
     if let service { c.g_object_unref(service) }
     c.g_object_unref(connection)
   }
@@ -249,9 +251,19 @@ final class SecretServiceBus {
     }
   }
 
+  /// Begins to negotiate the encrypted session: both sides compute for 6 ms, while items can be
+  /// searched for already. `session` tells what went wrong.
+  func negotiateAhead() throws(Failure) {
+    guard let service else { return }
+    c.g_dbus_proxy_set_default_timeout(service, try remaining())
+    negotiation = Ahead { [c] in _ = c.secret_service_ensure_session_sync(service, nil, nil) }
+  }
+
   /// The encrypted session, negotiated once.
   private func session() throws(Failure) -> OpaquePointer {
     guard let service else { throw .noSecretService() }
+    negotiation?.wait()
+    negotiation = nil
     c.g_dbus_proxy_set_default_timeout(service, try remaining())
     var error: UnsafeMutablePointer<GError>?
     if c.secret_service_ensure_session_sync(service, nil, &error) == 0 { throw failure(error) }

@@ -15,6 +15,12 @@ public final class SecretServiceStore: SessionStore {
   let isAttended: Bool
   let busAddress: String?
   private var bus: SecretServiceBus?
+  private var connecting: (work: Ahead, outcome: Outcome)?
+
+  /// What came of connecting ahead.
+  private final class Outcome {
+    var bus: Result<SecretServiceBus, Failure>?
+  }
 
   /// A store that connects at first use. Each operation has `timeout` seconds, and `promptTimeout`
   /// seconds more while a dialog of the keyring is open; without `mayPrompt` nothing is unlocked
@@ -95,6 +101,21 @@ public final class SecretServiceStore: SessionStore {
       throw .keyringPasswordWrong(bus.serviceName, collection: label)
     }
     if try bus.isLocked(collection: collection) { throw locked(bus, collection) }
+  }
+
+  /// Begins to connect and to negotiate keys beside what the caller does before `read`.
+  public func connectAhead() {
+    let outcome = Outcome()
+    let work = Ahead { [self] in
+      do throws(Failure) {
+        let bus = try connect()
+        try bus.negotiateAhead()
+        outcome.bus = .success(bus)
+      } catch {
+        outcome.bus = .failure(error)
+      }
+    }
+    connecting = (work, outcome)
   }
 
   /// The session's payload; nil when it is certainly not there (never for "locked").
@@ -211,16 +232,25 @@ public final class SecretServiceStore: SessionStore {
 
   /// The connection, with a fresh time limit. One that has ended is replaced.
   private func connected() throws(Failure) -> SecretServiceBus {
+    if let connecting {
+      self.connecting = nil
+      connecting.work.wait()
+      bus = try connecting.outcome.bus?.get()
+    }
     if let bus, !bus.isGone {
       bus.begin(timeout)
       return bus
     }
     bus = nil
-    let fresh = try SecretServiceBus(
-      address: try sessionBusAddress(busAddress), timeout: timeout)
-    try fresh.bind()
+    let fresh = try connect()
     bus = fresh
     return fresh
+  }
+
+  private func connect() throws(Failure) -> SecretServiceBus {
+    let bus = try SecretServiceBus(address: try sessionBusAddress(busAddress), timeout: timeout)
+    try bus.bind()
+    return bus
   }
 
   /// Paths of the items with these attributes, all of them unlocked.
