@@ -41,6 +41,7 @@ enum CommandWords {
       return try manual(of: rest.dropFirst().prefix { $0.utf8.first != UInt8(ascii: "-") })
     default: break
     }
+    if name.utf8.first == UInt8(ascii: "-") { throw unknownOption(name) }
     let (command, depth) = try find(rest.prefix { $0.utf8.first != UInt8(ascii: "-") })
     let behind = Array(leading) + rest.dropFirst(depth)
     let isHelp = behind.prefix { $0 != "--" }.contains { $0 == "-h" || $0 == "--help" }
@@ -108,6 +109,15 @@ enum CommandWords {
       depth += 1
     }
     return (command, depth)
+  }
+
+  /// An option before any command that is not one of every command.
+  private static func unknownOption(_ word: String) -> Failure {
+    let name = String(decoding: word.utf8.prefix { $0 != UInt8(ascii: "=") }, as: UTF8.self)
+    let known = withValue.filter { $0.utf8.count > 2 } + flags + ["--version", "--help"]
+    return Failure(
+      .usage, "unknown option '\(DisplayText.oneLine(name, limit: 40))'",
+      hint: nearest(name, in: known).map { "did you mean '\($0)'?" } ?? "authctl help")
   }
 
   /// `-v`, `-q`, `-vvq`.

@@ -93,6 +93,8 @@ import Testing
         (["profile", "lst"], "unknown command lst\nhint: did you mean list?"),
         (["help", "tokn"], "unknown command tokn\nhint: did you mean token?"),
         (["xyzzy"], "unknown command xyzzy\nhint: authctl help lists all commands"),
+        (["--verson"], "unknown option '--verson'\nhint: did you mean '--version'?"),
+        (["-q", "--xyzzy=1", "get", "/x"], "unknown option '--xyzzy'\nhint: authctl help"),
         (
           ["get", "/x", "--anonymos"],
           "unknown option '--anonymos'\nhint: did you mean '--anonymous'?"
