@@ -111,7 +111,10 @@ enum TLSAdvice {
     if says("subject name", "subjectAltName") {
       return "use the name that stands in it; --connect-to reaches another machine by that name"
     }
-    if says("version", "wrong version number", "unsupported protocol", "no protocols available") {
+    if says(
+      "version", "wrong version number", "unsupported protocol", "no protocols available",
+      "SSL_ERROR_SYSCALL", "unexpected eof")
+    {
       return "the port may not speak TLS, or only an older version of it"
     }
     return "--cacert FILE names the authority that signed its certificate"
