@@ -8,9 +8,9 @@ struct Exec: Command {
     commandName: "exec", abstract: "Run a program with a token in its environment or in a file.",
     usage: "authctl exec [<options>] -- <cmd> [<args> ...]",
     discussion: """
-      The program gets AUTHCTL_TOKEN, AUTHCTL_URL and AUTHCTL_PROFILE, or what --env asks for. The
-      exit status is the program's; 125 when authctl failed before it, 126 and 127 when it could not
-      be run.
+      The program gets AUTHCTL_TOKEN, AUTHCTL_URL and AUTHCTL_PROFILE, or what
+      --env asks for. The exit status is the program's; 125 when authctl failed
+      before it, 126 and 127 when it could not be run.
 
       Examples:
         authctl exec -p shop -- ./deploy.sh

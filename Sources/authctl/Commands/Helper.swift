@@ -254,8 +254,9 @@ struct HelperKubectl: Command {
     commandName: "kubectl", abstract: "For kubectl: users[].user.exec, with -p.",
     usage: "authctl helper kubectl [<options>]",
     discussion: """
-      kubeconfig: exec: {apiVersion: client.authentication.k8s.io/v1, command: authctl,
-      args: [helper, kubectl, -p, cluster], interactiveMode: Never, provideClusterInfo: true}
+      kubeconfig: exec: {apiVersion: client.authentication.k8s.io/v1, command:
+      authctl, args: [helper, kubectl, -p, cluster], interactiveMode: Never,
+      provideClusterInfo: true}
 
       Examples:
         authctl helper kubectl -p cluster
@@ -304,8 +305,9 @@ struct HelperCurlConfig: Command {
     commandName: "curl-config", abstract: "For curl -K -: a header, and the URLs it is for.",
     usage: "authctl helper curl-config [<options>] [<target> ...]",
     discussion: """
-      curl is told to follow no redirect, which would carry the header elsewhere. Give the targets
-      here, so that they are checked: what is added on curl's own command line is not.
+      curl is told to follow no redirect, which would carry the header elsewhere.
+      Give the targets here, so that they are checked: what is added on curl's own
+      command line is not.
 
       Examples:
         authctl helper curl-config -p shop /orders | curl -K -
@@ -350,7 +352,8 @@ struct HelperNetrc: Command {
     commandName: "netrc", abstract: "A line of .netrc, for programs that know no better.",
     usage: "authctl helper netrc [<options>]",
     discussion: """
-      The token stands as the password, which few APIs take; a .netrc does not know ports or https.
+      The token stands as the password, which few APIs take; a .netrc does not know
+      ports or https.
 
       Examples:
         authctl helper netrc -p shop

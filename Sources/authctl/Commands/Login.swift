@@ -6,7 +6,8 @@ struct Login: Command {
   static let configuration = CommandConfiguration(
     commandName: "login", abstract: "Sign in and store the session.",
     discussion: """
-      With a URL, the API's base or the address that signs in, a profile is made first.
+      With a URL, the API's base or the address that signs in, a profile is made
+      first.
 
       Examples:
         authctl login https://shop.example/api/login -u ada@shop.example

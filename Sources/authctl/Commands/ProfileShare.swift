@@ -7,8 +7,8 @@ struct ProfileExport: Command {
     commandName: "export", abstract: "Print a profile for others: its file without the account.",
     usage: "authctl profile export [<options>] <name>",
     discussion: """
-      There is no secret in a profile. Others take it by authctl profile import, or use the file in
-      place: -p ./team/shop.toml
+      There is no secret in a profile. Others take it by authctl profile import, or
+      use the file in place: -p ./team/shop.toml
 
       Examples:
         authctl profile export shop >team/shop.toml
@@ -32,9 +32,10 @@ struct ProfileImport: Command {
     commandName: "import", abstract: "Make a profile of somebody's file.",
     usage: "authctl profile import [<options>] <name> <file>",
     discussion: """
-      Every origin that will receive a password or a token is told. A file with a proxy, authorities
-      or a client certificate of its own, with clear http, or with origins beside its url is taken
-      only after a yes on the terminal, or with --trust.
+      Every origin that will receive a password or a token is told. A file with a
+      proxy, authorities or a client certificate of its own, with clear http, or
+      with origins beside its url is taken only after a yes on the terminal, or
+      with --trust.
 
       Examples:
         authctl profile import shop team/shop.toml
@@ -93,7 +94,8 @@ struct ProfileCheck: Command {
     commandName: "check", abstract: "Find every mistake in profiles; without a name, in all.",
     usage: "authctl profile check [<options>] [<name|file> ...]",
     discussion: """
-      Ends with 2 when there is a mistake, each told with line, column and the nearest known key.
+      Ends with 2 when there is a mistake, each told with line, column and the
+      nearest known key.
 
       Examples:
         authctl profile check

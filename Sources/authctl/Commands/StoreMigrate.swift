@@ -7,9 +7,9 @@ struct StoreMigrate: Command {
     commandName: "migrate", abstract: "Move sessions from one store to another.",
     usage: "authctl store migrate --from <name> --to <name> [<options>]",
     discussion: """
-      One session at a time: written, read back, and only then deleted where it was. When
-      it was interrupted, the same line goes on. Of two sessions of one account the newer
-      stays. -p and -u move those of one profile or account.
+      One session at a time: written, read back, and only then deleted where it
+      was. When it was interrupted, the same line goes on. Of two sessions of one
+      account the newer stays. -p and -u move those of one profile or account.
 
       Examples:
         authctl store migrate --from secret-service --to file

@@ -7,10 +7,10 @@ struct StoreUnlock: Command {
     commandName: "unlock", abstract: "Unlock the keyring, by its own dialog or by a password.",
     usage: "authctl store unlock [<options>]",
     discussion: """
-      gnome-keyring takes its password from the options, or from the terminal where no
-      dialog can be shown; KWallet and KeePassXC only by dialogs of their own. The
-      password of an API in AUTHCTL_PASSWORD is not given to a keyring. For the store
-      file the key is tried on every session; plaintext has no lock.
+      gnome-keyring takes its password from the options, or from the terminal where
+      no dialog can be shown; KWallet and KeePassXC only by dialogs of their own.
+      The password of an API in AUTHCTL_PASSWORD is not given to a keyring. For the
+      store file the key is tried on every session; plaintext has no lock.
 
       Examples:
         authctl store unlock
