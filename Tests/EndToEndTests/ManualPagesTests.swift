@@ -37,6 +37,21 @@ import Testing
     }
   }
 
+  @Test func examplesOfProfilesHaveNoMistakes() async throws {
+    try await Sandbox.with(.none) { box in
+      let blocks = ShellBlock.all(inPage: try Source.text("man/authctl-profile.5"))
+      #expect(blocks.count > 6)
+      try box.write("home/corp-ca.pem", "")
+      for block in blocks {
+        try box.write("home/example.toml", block.text + "\n")
+        let run = try await box.run("profile", "check", "./example.toml")
+        #expect(
+          run.status == 0 && run.stdout == "" && run.stderr == "./example.toml: no mistakes\n",
+          "line \(block.line): \(run.stderr)")
+      }
+    }
+  }
+
   /// Every command's help and every topic: own text, and examples that no terminal breaks.
   @Test func helpFitsEightyColumns() async throws {
     try await Sandbox.with(.none) { box in
