@@ -6,7 +6,9 @@ extension Topics {
     ("ci", "without terminal, desktop or keyring"),
     ("environment", "every variable that is read"),
     ("exit-codes", "what a script can tell by $?"),
+    ("pages", "lists that come in pages: --paginate"),
     ("recipes", "how to tell authctl about your API"),
+    ("retry", "what fails in passing: --retry, --rate"),
   ]
 
   /// The text of a topic; nil when there is none of this name.

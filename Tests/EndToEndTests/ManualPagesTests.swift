@@ -67,7 +67,7 @@ import Testing
         }
         return words
       }
-      lines += [["ci"], ["environment"], ["exit-codes"], ["recipes"], []]
+      lines += [["ci"], ["environment"], ["exit-codes"], ["pages"], ["recipes"], ["retry"], []]
       for line in lines {
         let run = try await box.run(["help"] + line)
         #expect(run.status == 0 && run.stderr == "", "\(line)")
