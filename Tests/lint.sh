@@ -68,10 +68,10 @@ door 'the one exit is in Main.swift' "$exit" \
   Sources/authctl/Main.swift
 exits=$(code "$exit" Sources/authctl/Main.swift | tail -n +2)
 [ -z "$exits" ] || report 'the one exit is there already' <<<"$exits"
-# Read by Main; cleaned before anything is loaded, and by the shim before GLib is.
+# Read by Main; cleaned before anything is loaded.
 door 'the environment is read in Main.swift and handed on' \
   '\b(secure_)?getenv\s*\(|\benviron\b|ProcessInfo' \
-  Sources/authctl/Main.swift Sources/AuthKit/Hardening.swift Sources/CLibsecret/shim.c
+  Sources/authctl/Main.swift Sources/AuthKit/Hardening.swift
 door 'the clock is read in App.swift and handed on' \
   'CLOCK_REALTIME|(?<![\w.])time\s*\(\s*(nil|NULL|&)|gettimeofday|\bDate\s*\(|SystemClock' \
   Sources/authctl/App.swift

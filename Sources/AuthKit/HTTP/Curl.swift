@@ -26,6 +26,10 @@ public final class CurlClient {
     )?
   /// What else libcurl points at during a transfer.
   var held: [AnyObject] = []
+  /// The system's authorities are trusted as far as they stand in their folder.
+  var trustsFolderAlone = false
+  /// That was not enough before.
+  var needsBundle = false
   /// What libcurl says about a failure, beside its number.
   let remark = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CURL_ERROR_SIZE))
 
@@ -58,7 +62,9 @@ public final class CurlClient {
     try withoutActuallyEscaping(onHead) { (onHead) throws(Failure) in
       try withoutActuallyEscaping(onBody) { (onBody) throws(Failure) in
         try begin(request, settings: settings, onHead: onHead, onBody: onBody)
-        try end(curl.curl_easy_perform(easy))
+        var result = curl.curl_easy_perform(easy)
+        if triesBundle(after: result) { result = curl.curl_easy_perform(easy) }
+        try end(result)
       }
     }
   }

@@ -48,6 +48,10 @@ final class CurlMulti {
       else { continue }
       let result = message.pointee.data.result
       remove(client)
+      if client.triesBundle(after: result) {
+        try add(client)
+        continue
+      }
       do throws(Failure) {
         try client.end(result)
         ended.append((client, nil))
