@@ -21,6 +21,13 @@ extension [UInt8] {
 
 extension String {
   /// A-Z lowered, all other bytes as they are.
+  /// Whether it is `other`, ASCII case ignored: of two names of headers.
+  public func equalsIgnoringCase(_ other: String) -> Bool {
+    func lower(_ byte: UInt8) -> UInt8 { (0x41...0x5A).contains(byte) ? byte | 0x20 : byte }
+    return utf8.count == other.utf8.count
+      && zip(utf8, other.utf8).allSatisfy { lower($0) == lower($1) }
+  }
+
   public var asciiLowercased: String {
     guard utf8.contains(where: { $0 >= 0x41 && $0 <= 0x5A }) else { return self }
     return String(decoding: utf8.map { $0 >= 0x41 && $0 <= 0x5A ? $0 | 0x20 : $0 }, as: UTF8.self)

@@ -32,22 +32,24 @@ struct BatchAnswer {
 
   /// Names in lower case, as HTTP/2 has them; a header that came more than once is a list.
   private func write(_ head: ResponseHead, into out: inout SecretBuilder) {
-    var members: [(key: String, value: JSONValue)] = []
-    for field in head.fields {
-      let name = field.name.asciiLowercased
-      let value = JSONValue.string(masked.contains(name) ? "***" : field.value)
-      guard let place = members.firstIndex(where: { $0.key.utf8.elementsEqual(name.utf8) }) else {
-        members.append((name, value))
-        continue
+    let names = head.fields.map(\.name.asciiLowercased)
+    out.append(",\"headers\":{")
+    for (index, name) in names.enumerated() where names.firstIndex(of: name) == index {
+      if index > 0 { out.append(",") }
+      JSONValue.string(name).write(into: &out)
+      out.append(":")
+      let isMasked = masked.contains(name)
+      func value(_ place: Int) -> JSONValue {
+        .string(isMasked ? "***" : head.fields[place].value)
       }
-      if case .array(let values) = members[place].value {
-        members[place].value = .array(values + [value])
+      let others = names.indices.dropFirst(index + 1).filter { names[$0] == name }
+      if others.isEmpty {
+        value(index).write(into: &out)
       } else {
-        members[place].value = .array([members[place].value, value])
+        JSONValue.array(([index] + others).map(value)).write(into: &out)
       }
     }
-    out.append(",\"headers\":")
-    JSONValue.object(members).write(into: &out)
+    out.append("}")
   }
 
   /// JSON as it was written, but for the white space around its tokens; text; else base64.

@@ -51,6 +51,8 @@ final class BatchRun {
   /// What is sent once more: when, and the answer that stands if it is not.
   private var again: [(due: Double, flight: Flight, outcome: ProtectedBatch.Outcome)] = []
   private var worst: Int32 = 0
+  /// Lines for standard output.
+  private var unwritten = SecretBuilder()
   /// Standard output cannot be written.
   private var failure: Failure?
 
@@ -85,7 +87,7 @@ final class BatchRun {
         for: [relay.descriptor] + (wantsInput ? [STDIN_FILENO] : []))
       if wantsInput, ready.contains(STDIN_FILENO) { read() }
       try batch.advance()
-      if let failure { throw failure }
+      try flush()
     }
     return try end(relay)
   }
@@ -143,14 +145,17 @@ final class BatchRun {
   /// Takes an answer, or has the request sent once more. 429 is for all requests: none begins
   /// before the server wants one (rule B6).
   private func settle(_ flight: Flight, _ outcome: ProtectedBatch.Outcome) {
-    let (now, told) = (App.uptime(), outcome.head.flatMap { Retry.retryAfter($0, now: App.now()) })
-    var flight = flight
-    flight.failed += 1
     let isPassing =
       outcome.head.map { Retry.isPassing(status: $0.status) }
       ?? [.network, .timeout].contains(outcome.failure?.kind)
+    guard isPassing else {
+      return finish(flight.place, flight.line, answer(to: flight.id, outcome))
+    }
+    let (now, told) = (App.uptime(), outcome.head.flatMap { Retry.retryAfter($0, now: App.now()) })
+    var flight = flight
+    flight.failed += 1
     var wait: Double?
-    if isPassing, policy.covers(method: flight.wanted.request.method) {
+    if policy.covers(method: flight.wanted.request.method) {
       wait = policy.wait(failed: flight.failed, elapsed: now - flight.began, told: told)
     }
     if outcome.head?.status == 429 {
@@ -238,12 +243,19 @@ final class BatchRun {
     }
   }
 
+  /// Many short lines are one write(2); none waits longer than what is under way is looked at once.
   private func write(_ line: SharedSecret) {
-    do throws(Failure) {
-      try line.withBytes { (bytes) throws(Failure) in try app.console.write(bytes) }
-    } catch {
-      failure = failure ?? error
-    }
+    unwritten.append(line.secret)
+    guard unwritten.count > 65_536 else { return }
+    do throws(Failure) { try flush() } catch { failure = failure ?? error }
+  }
+
+  private func flush() throws(Failure) {
+    if let failure { throw failure }
+    guard unwritten.count > 0 else { return }
+    let lines = unwritten.secret()
+    unwritten = SecretBuilder()
+    try lines.withBytes { (bytes) throws(Failure) in try app.console.write(bytes) }
   }
 
   // MARK: - The end
@@ -259,7 +271,7 @@ final class BatchRun {
   private func end(_ relay: SignalRelay) throws(Failure) -> Int32 {
     batch.storeCookies()
     let unsent = answerUnsent()
-    if let failure { throw failure }
+    try flush()
     switch stop {
     case .signal(let signal):
       app.console.report(summary("interrupted", unsent))

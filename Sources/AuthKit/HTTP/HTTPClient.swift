@@ -34,6 +34,7 @@ public final class HTTPClient {
   private let trace: ((String) -> Void)?
   let warn: (String) -> Void
   private var curl: CurlClient?
+  private var madeHeaders: [WireHeader]?
   /// What is trusted; looked at once, whatever the number of requests.
   private var authorities: (file: String?, folder: String?)?
 
@@ -199,15 +200,22 @@ public final class HTTPClient {
   }
 
   func addDefaults(to request: inout WireRequest) throws(Failure) {
-    let own = Set(request.headers.map(\.name.asciiLowercased))
-    for (name, value) in [
-      ("User-Agent", "authctl/\(version)"), ("Accept", "application/json, */*;q=0.5"),
-    ] where !own.contains(name.asciiLowercased) {
-      request.headers.append(try WireHeader(name: name, value: value))
+    let own = request.headers
+    for header in try usualHeaders() where !own.contains(where: { $0.isSame(as: header) }) {
+      if header.name != "Expect" || !request.isLong { request.headers.append(header) }
     }
-    if !own.contains("expect"), !request.isLong {
-      request.headers.append(try WireHeader(removing: "Expect"))
-    }
+  }
+
+  /// Made once: each request of a batch has them.
+  private func usualHeaders() throws(Failure) -> [WireHeader] {
+    if let madeHeaders { return madeHeaders }
+    let headers = [
+      try WireHeader(name: "User-Agent", value: "authctl/\(version)"),
+      try WireHeader(name: "Accept", value: "application/json, */*;q=0.5"),
+      try WireHeader(removing: "Expect"),
+    ]
+    madeHeaders = headers
+    return headers
   }
 
   // MARK: - Settings

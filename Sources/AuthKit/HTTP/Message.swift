@@ -57,6 +57,9 @@ public final class WireHeader {
     line = Secret("\(name):\0")
   }
 
+  /// Whether the other has the same name.
+  func isSame(as other: WireHeader) -> Bool { name.equalsIgnoringCase(other.name) }
+
   /// Whether it can hold a credential: a few surely hold none.
   public var mayBeCredential: Bool { !Self.plainNames.contains(name.asciiLowercased) }
 
@@ -182,12 +185,13 @@ public struct ResponseHead: Sendable {
 
   /// Every value of the header `name`, ASCII case ignored.
   public func all(_ name: String) -> [String] {
-    let wanted = name.asciiLowercased
-    return fields.filter { $0.name.asciiLowercased == wanted }.map(\.value)
+    fields.filter { $0.name.equalsIgnoringCase(name) }.map(\.value)
   }
 
   /// The first value of the header `name`.
-  public func first(_ name: String) -> String? { all(name).first }
+  public func first(_ name: String) -> String? {
+    fields.first { $0.name.equalsIgnoringCase(name) }?.value
+  }
 
   /// The media type without parameters, in lower case (RFC 9110, section 8.3).
   public var mediaType: String? {

@@ -24,7 +24,7 @@ public final class WebURL {
   /// - Throws: `usage` for a person's URL, `origin_refused` for a server's.
   public convenience init(_ text: String, from source: URLSource) throws(Failure) {
     if let plain = PlainURL(text) {
-      self.init(plain)
+      self.init(plain, text)
       return
     }
     if let objection = URLText.objection(to: text) {
@@ -33,9 +33,9 @@ public final class WebURL {
     try self.init(reading: text, source)
   }
 
-  private init(_ plain: PlainURL) {
+  private init(_ plain: PlainURL, _ given: String) {
     origin = plain.origin
-    text = plain.origin.description + plain.path
+    text = plain.path.utf8.count == 1 ? plain.origin.description + plain.path : given
     path = plain.path
     query = nil
   }

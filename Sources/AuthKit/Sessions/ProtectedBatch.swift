@@ -51,6 +51,8 @@ public final class ProtectedBatch {
   /// Goes up with each session that takes the place of another.
   private var generation = 0
   private var jobs: [ObjectIdentifier: Job] = [:]
+  /// What the last request carried.
+  private var filled: (generation: Int, method: String, credential: Credential)?
   /// Requests that wait for a session to be sent with.
   private var waiting: [Job] = []
   /// What became of requests with the present session.
@@ -165,7 +167,7 @@ public final class ProtectedBatch {
     if let carried {
       job.attempt = SessionKeeper.Attempt(
         job.wanted, mayRenew: !job.isRepeat && mayRenew, storesCookiesLater: true)
-      switch try keeper.credential(of: carried.session, for: job.wanted) {
+      switch try attached(carried.session, job.wanted) {
       case .ready(let ready): credential = ready
       case .rejected(let answer): return try refused(job, answer)
       }
@@ -192,6 +194,24 @@ public final class ProtectedBatch {
     } onEnd: { [self] failure in
       ended(job, failure)
     }
+  }
+
+  /// What carries the session: the same for all requests of one method, where no request comes first
+  /// and no answer changes it.
+  private func attached(
+    _ session: Session, _ wanted: ProtectedRequest
+  ) throws(Failure) -> SessionKeeper.Attached {
+    let (recipe, method) = (keeper.profile.recipe, wanted.request.method)
+    if let filled, filled.generation == generation, filled.method == method {
+      return .ready(filled.credential)
+    }
+    let attached = try keeper.credential(of: session, for: wanted)
+    if case .ready(let credential) = attached, recipe.prefetch == nil, !recipe.request.cookies,
+      !recipe.session.renewOnEveryResponse
+    {
+      filled = (generation, method, credential)
+    }
+    return attached
   }
 
   private func collect(_ bytes: UnsafeRawBufferPointer, _ job: Job) throws(Failure) {

@@ -7,6 +7,8 @@ public final class API {
   let http: HTTPClient
   let clock: () -> Moment
   private let redactor: Redactor
+  /// The profile's `url` without a slash at its end.
+  private let root: String
   /// What `requestOrigins` has read: each request asks.
   private var readOrigins: [Origin]?
 
@@ -17,6 +19,8 @@ public final class API {
   ) {
     self.profile = profile
     self.base = base
+    let root = base.origin.description + base.path
+    self.root = root.utf8.last == UInt8(ascii: "/") ? String(root.dropLast()) : root
     self.http = http
     self.redactor = redactor
     self.clock = clock
@@ -51,9 +55,7 @@ public final class API {
   /// `target`, a path or an absolute URL, below the profile's `url` (contract section 5).
   public func url(for target: String) throws(Failure) -> WebURL {
     if URLText.isAbsolute(target) { return try WebURL(target, from: .person) }
-    var whole = base.origin.description + base.path
-    if whole.utf8.last == UInt8(ascii: "/") { whole.removeLast() }
-    let url = try WebURL(whole + target, from: .person)
+    let url = try WebURL(root + target, from: .person)
     guard url.origin == base.origin else {
       throw Failure(.usage, "\(DisplayText.oneLine(target)) is not a path of \(base.origin)")
     }
