@@ -74,6 +74,42 @@ struct TLSTests {
     }
   }
 
+  /// An authority that the administrator has added to the system's bundle and not to the hashed
+  /// folder beside it, which is looked into first.
+  @Test func authorityOfTheBundleAlone() async throws {
+    try await Sandbox.with(.none) { box in
+      let bundle = "/etc/ssl/certs/ca-certificates.crt"
+      // A file system of its own, where nothing else sees the other bundle.
+      let place = [
+        "-rm", "sh", "-ec", "mount --bind \"$1\" \(bundle); shift; exec \"$@\"", "sh",
+        box.root + "/bundle.pem",
+      ]
+      let own = try await box.certificate("own")
+      let authorities = try #require(readFile(bundle))
+      try box.write(
+        "bundle.pem",
+        String(decoding: authorities, as: UTF8.self) + (box.read("own.pem") ?? ""))
+      guard try await box.run(place + ["true"], program: "/usr/bin/unshare").status == 0 else {
+        print("Not tried here: no mount namespaces")
+        return
+      }
+      let server = try await box.tlsServer(own)
+      try box.profile("shop", "url = \"\(server.url)\"\n")
+      let command = place + [try Built.authctl()]
+      for _ in 0..<2 {
+        let run = try await box.run(
+          command + ["get", "/page"], env: Self.env, program: "/usr/bin/unshare")
+        #expect(run.status == 0 && run.stdout == TLSServer.page && run.stderr.isEmpty, "\(run)")
+      }
+      let batch = try await box.run(
+        command + ["batch", "--unordered"],
+        stdin: (1...9).map { "{\"id\":\($0),\"url\":\"/page\"}\n" }.joined(), env: Self.env,
+        program: "/usr/bin/unshare")
+      #expect(batch.status == 0 && batch.stderr.isEmpty, "\(batch)")
+      #expect(batch.stdout.split(separator: "\n").count == 9)
+    }
+  }
+
   @Test func insecureWarnsEachTimeAndIsForThatRequestAlone() async throws {
     try await Sandbox.with(.none) { box in
       let server = try await box.tlsServer(try await box.certificate("own"))
