@@ -165,6 +165,8 @@ public final class CurlClient {
     authctl_curl_set_text(easy, CURLOPT_ACCEPT_ENCODING, settings.compressed ? "" : nil)
     authctl_curl_set_long(easy, CURLOPT_CONNECTTIMEOUT_MS, milliseconds(settings.connectTimeout))
     authctl_curl_set_long(easy, CURLOPT_TIMEOUT_MS, milliseconds(settings.totalTimeout ?? 0))
+    authctl_curl_set_long(easy, CURLOPT_BUFFERSIZE, settings.pieceLength)
+    authctl_curl_set_long(easy, CURLOPT_UPLOAD_BUFFERSIZE, settings.pieceLength)
     reach(settings)
     authctl_curl_set_long(easy, CURLOPT_CERTINFO, settings.keepsCertificate ? 1 : 0)
     authctl_curl_set_long(easy, CURLOPT_PIPEWAIT, settings.sharesConnection ? 1 : 0)

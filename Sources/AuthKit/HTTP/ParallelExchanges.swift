@@ -67,6 +67,7 @@ final class ParallelExchanges {
   private func begin(_ flight: Flight) throws(Failure) {
     var (request, settings) = try flight.exchange.next()
     settings.sharesConnection = request.url.origin.isSecure
+    settings.pieceLength = 16 * 1024
     let handle = if let used = idle.popLast() { used } else { try CurlClient() }
     flight.isFinal = false
     try handle.begin(request, settings: settings) { (head) throws(Failure) in

@@ -37,6 +37,9 @@ public struct TransferSettings {
   public var peerMustBeLoopback = false
   /// Gets libcurl's own remarks, with `-vv`.
   public var trace: ((String) -> Void)?
+  /// Bytes that are received and passed on, or read and sent, in one piece at the most. curl's own
+  /// number; where many transfers are under way, libcurl's 16 KiB do.
+  var pieceLength = 100 * 1024
   /// Wait whether a connection that is being made can be shared (HTTP/2) before making another.
   var sharesConnection = false
   /// Keep what the server's certificate says, for `CurlClient.connection`.
