@@ -41,12 +41,25 @@ enum CommandWords {
       return try manual(of: rest.dropFirst().prefix { $0.utf8.first != UInt8(ascii: "-") })
     default: break
     }
-    if name.utf8.first == UInt8(ascii: "-") { throw unknownOption(name) }
+    if name.utf8.first == UInt8(ascii: "-") {
+      throw unknownOption(name, known: ["--version"], of: "")
+    }
     let (command, depth) = try find(rest.prefix { $0.utf8.first != UInt8(ascii: "-") })
     let behind = Array(leading) + rest.dropFirst(depth)
     let isHelp = behind.prefix { $0 != "--" }.contains { $0 == "-h" || $0 == "--help" }
-    if isHelp || !subcommands(of: command).isEmpty { return .help(command) }
-    return .run(command, separated(behind), name: rest.prefix(depth).joined(separator: " "))
+    let path = rest.prefix(depth)
+    if !subcommands(of: command).isEmpty {
+      let options = try globalOptions(before: behind)
+      let more = behind.dropFirst(options.count)
+      if let next = more.first {
+        if next.utf8.first != UInt8(ascii: "-") { return try wish(Array(options + path + more)) }
+        if !isHelp { throw unknownOption(next, of: path.joined(separator: " ")) }
+      }
+      // A group by itself tells what is in it.
+      return .help(command)
+    }
+    if isHelp { return .help(command) }
+    return .run(command, separated(behind), name: path.joined(separator: " "))
   }
 
   private static func manual(of path: ArraySlice<String>) throws(Failure) -> Wish {
@@ -111,13 +124,16 @@ enum CommandWords {
     return (command, depth)
   }
 
-  /// An option before any command that is not one of every command.
-  private static func unknownOption(_ word: String) -> Failure {
+  /// An option without a command, or with a group of commands, that is not one of every command.
+  private static func unknownOption(
+    _ word: String, known more: [String] = [], of group: String
+  ) -> Failure {
     let name = String(decoding: word.utf8.prefix { $0 != UInt8(ascii: "=") }, as: UTF8.self)
-    let known = withValue.filter { $0.utf8.count > 2 } + flags + ["--version", "--help"]
+    let known = withValue.filter { $0.utf8.count > 2 } + flags + more + ["--help"]
     return Failure(
       .usage, "unknown option '\(DisplayText.oneLine(name, limit: 40))'",
-      hint: nearest(name, in: known).map { "did you mean '\($0)'?" } ?? "authctl help")
+      hint: nearest(name, in: known).map { "did you mean '\($0)'?" }
+        ?? (group.isEmpty ? "authctl help" : "authctl help \(group)"))
   }
 
   /// `-v`, `-q`, `-vvq`.
@@ -141,16 +157,17 @@ enum CommandWords {
     command.configuration.subcommands
   }
 
-  /// The parser's message as a failure: its question becomes the hint.
-  static func usage(_ message: String, of command: String) -> Failure {
+  /// The parser's message about `words` as a failure: its question becomes the hint.
+  static func usage(_ message: String, of command: String, _ words: [String]) -> Failure {
     let parts = DisplayText.oneLine(message, limit: 200).separated(by: " Did you mean ")
     var text = parts.0
     let hint = parts.1.map { "did you mean " + $0 }
     while let last = text.utf8.last, last == UInt8(ascii: ".") { text.removeLast() }
     let first = String(text.prefix(1)).lowercased()
+    // Without `--` the program's own words are taken for those of exec.
+    let form = command == Exec.name && !words.contains("--") ? Exec.form : nil
     return Failure(
-      .usage, first + text.dropFirst(),
-      hint: hint ?? "authctl help \(command)")
+      .usage, first + text.dropFirst(), hint: hint ?? form ?? "authctl help \(command)")
   }
 }
 

@@ -62,7 +62,7 @@ enum Main {
       type = command
       (command as? any Command.Type)?.preloads.begin(words, environment)
       do { parsed = try type.parseAsRoot(words) } catch {
-        throw CommandWords.usage(type.message(for: error), of: name)
+        throw CommandWords.usage(type.message(for: error), of: name, words)
       }
     }
     guard let command = parsed as? any Command else {

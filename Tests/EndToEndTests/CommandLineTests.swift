@@ -95,6 +95,11 @@ import Testing
         (["xyzzy"], "unknown command xyzzy\nhint: authctl help lists all commands"),
         (["--verson"], "unknown option '--verson'\nhint: did you mean '--version'?"),
         (["-q", "--xyzzy=1", "get", "/x"], "unknown option '--xyzzy'\nhint: authctl help"),
+        (["profile", "--bogus"], "unknown option '--bogus'\nhint: authctl help profile"),
+        (["store", "-q", "--xyzzy=1"], "unknown option '--xyzzy'\nhint: authctl help store"),
+        (["-q", "helper", "--all"], "unknown option '--all'\nhint: authctl help helper"),
+        (["jwt", "--hlp"], "unknown option '--hlp'\nhint: did you mean '--help'?"),
+        (["profile", "-q", "lst"], "unknown command lst\nhint: did you mean list?"),
         (
           ["get", "/x", "--anonymos"],
           "unknown option '--anonymos'\nhint: did you mean '--anonymous'?"
@@ -127,6 +132,8 @@ import Testing
       ]
       for (line, said) in lines {
         let run = try await box.run(line)
+        (["exec", "ls"], "unexpected argument 'ls'\nhint: authctl exec [OPTIONS] -- CMD ARGS"),
+        (["exec", "--xyzzy", "--", "ls"], "unknown option '--xyzzy'\nhint: authctl help exec"),
         #expect(run.status == 2 && run.stdout == "", "\(line)")
         #expect(run.stderr == "authctl: \(said)\n")
       }
@@ -167,6 +174,7 @@ import Testing
     }
   }
 
+      #expect(try await box.run("profile", "-q", "-pnone", "show", "--help").stdout == help)
   @Test func versionHelpAndScreensForNobodyAreOwnText() async throws {
     try await Sandbox.with(.none) { box in
       let version = try await box.run("--version")

@@ -50,9 +50,12 @@ struct Exec: Command {
 
   @OptionGroup(title: "Global options") var globals: Globals
 
+  /// How it is called, in short.
+  static let form = "authctl exec [OPTIONS] -- CMD ARGS"
+
   func run(in app: App) throws(Failure) -> Int32 {
     guard !command.isEmpty else {
-      throw Failure(.usage, "no program to run", hint: "authctl exec [OPTIONS] -- CMD ARGS")
+      throw Failure(.usage, "no program to run", hint: Self.form)
     }
     do throws(Failure) { return try runProgram(app) } catch {
       app.console.report(error)
