@@ -69,7 +69,7 @@ enum CommandWords {
     let (command, depth) = try find(path, or: Topics.summaries.map(\.0))
     guard depth > 0 else { return .manual(page: nil, text: HelpScreen.text) }
     let page = (["authctl"] + path.prefix(depth)).joined(separator: "-")
-    return .manual(page: page, text: Authctl.helpMessage(for: command))
+    return .manual(page: page, text: HelpScreen.text(of: command))
   }
 
   /// `-da=1` as `-d a=1`: the parser would take `a` for a part of the option's name.

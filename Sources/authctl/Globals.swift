@@ -37,7 +37,7 @@ struct Globals: ParsableArguments {
   var noInput = false
 
   @Option(
-    parsing: .unconditional, help: ArgumentHelp("How errors are written.", valueName: "text|json"))
+    parsing: .unconditional, help: ArgumentHelp("How errors are written.", valueName: "form"))
   var errors: ErrorForm?
 }
 

@@ -25,6 +25,28 @@ enum HelpScreen {
     return lines.joined(separator: "\n")
   }
 
+  /// The help of one command. Its own options come before those that have a title, and with them
+  /// before those of every command: the parser puts what has no title last. It also tells of a
+  /// `--version` that only the program by itself has.
+  static func text(of command: any ParsableCommand.Type) -> String {
+    let lines = Authctl.helpMessage(for: command)
+      .split(separator: "\n", omittingEmptySubsequences: false)
+      .filter { !$0.utf8.starts(with: "  --version ".utf8) }
+    var blocks = lines.split(separator: "", omittingEmptySubsequences: false)
+    if let own = blocks.firstIndex(where: { $0.first == "OPTIONS:" }),
+      let titled = blocks[..<own].firstIndex(where: { isTitle($0.first ?? "") })
+    {
+      blocks.insert(blocks.remove(at: own), at: titled)
+    }
+    return blocks.joined(separator: [""]).joined(separator: "\n")
+  }
+
+  /// `GLOBAL OPTIONS:`, but not that of the arguments, which stand first.
+  private static func isTitle(_ line: Substring) -> Bool {
+    line.utf8.last == UInt8(ascii: ":") && line != "ARGUMENTS:"
+      && !line.utf8.contains { (UInt8(ascii: "a")...UInt8(ascii: "z")).contains($0) }
+  }
+
   /// `Other programs:` as `OTHER PROGRAMS`.
   private static func heading(_ name: String) -> String {
     String(decoding: name.utf8.filter { $0 != UInt8(ascii: ":") }, as: UTF8.self).uppercased()

@@ -53,7 +53,7 @@ enum Main {
       return write(
         (asJSON ? Libraries.opened().json.serialized() : Libraries.installed().line) + "\n")
     case .help(let command):
-      let text = command == Authctl.self ? HelpScreen.text : Authctl.helpMessage(for: command)
+      let text = command == Authctl.self ? HelpScreen.text : HelpScreen.text(of: command)
       return write(text + "\n")
     case .manual(let page, let text):
       Manual(environment: environment, before: before).show(page: page, text: text)
@@ -66,7 +66,7 @@ enum Main {
       }
     }
     guard let command = parsed as? any Command else {
-      return write(Authctl.helpMessage(for: type) + "\n")
+      return write(HelpScreen.text(of: type) + "\n")
     }
     let app = App(
       globals: command.globals, json: command.wantsJSON, environment: environment, before: before)

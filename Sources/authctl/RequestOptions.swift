@@ -30,7 +30,7 @@ struct RequestOptions: ParsableArguments {
 
   @Option(
     name: .customLong("max-redirs"), parsing: .unconditional,
-    help: ArgumentHelp("How many redirects to follow (10).", valueName: "n"))
+    help: ArgumentHelp("How many redirects to follow.", valueName: "n"))
   var maximumRedirects: Int = 10
 
   @Flag(

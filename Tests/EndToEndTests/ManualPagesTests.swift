@@ -77,6 +77,12 @@ import Testing
         let examples = run.stdout.split(separator: "\n", omittingEmptySubsequences: false)
           .drop { $0 != "Examples:" }.dropFirst().prefix { !$0.isEmpty }
         #expect(examples.allSatisfy { $0.hasPrefix("  ") }, "broken example: help \(line)")
+        // What only this command has stands before what every command has.
+        let titles = run.stdout.split(separator: "\n").filter { $0.hasSuffix("OPTIONS:") }
+        let isGroup = run.stdout.contains("\nSUBCOMMANDS:\n")
+        if run.stdout.hasPrefix("OVERVIEW: "), !isGroup {
+          #expect(titles.first == "OPTIONS:" && titles.last == "GLOBAL OPTIONS:", "help \(line)")
+        }
       }
     }
   }

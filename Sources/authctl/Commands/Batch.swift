@@ -24,7 +24,7 @@ struct Batch: Command {
 
   @Option(
     parsing: .unconditional,
-    help: ArgumentHelp("How many requests may be under way (8).", valueName: "n"))
+    help: ArgumentHelp("How many requests may be under way.", valueName: "n"))
   var parallel: Int = 8
 
   @Flag(help: "Each answer as soon as it is there.")

@@ -196,7 +196,9 @@ struct HelperCargo: Command {
     commandName: "cargo", abstract: "For cargo: registry.credential-provider.",
     usage: "authctl helper cargo [<options>] --cargo-plugin",
     discussion: """
-      ~/.cargo/config.toml: [registry] global-credential-providers = ["authctl helper cargo"]
+      In ~/.cargo/config.toml:
+        [registry]
+        global-credential-providers = ["authctl helper cargo"]
 
       Examples:
         authctl helper cargo --cargo-plugin
@@ -254,9 +256,13 @@ struct HelperKubectl: Command {
     commandName: "kubectl", abstract: "For kubectl: users[].user.exec, with -p.",
     usage: "authctl helper kubectl [<options>]",
     discussion: """
-      kubeconfig: exec: {apiVersion: client.authentication.k8s.io/v1, command:
-      authctl, args: [helper, kubectl, -p, cluster], interactiveMode: Never,
-      provideClusterInfo: true}
+      In the kubeconfig, for the user:
+        exec:
+          apiVersion: client.authentication.k8s.io/v1
+          command: authctl
+          args: [helper, kubectl, -p, cluster]
+          interactiveMode: Never
+          provideClusterInfo: true
 
       Examples:
         authctl helper kubectl -p cluster
