@@ -171,7 +171,8 @@ struct ProfileOptions: ParsableArguments {
   /// The keys and values that the options stand for, in the order of the file; without a preset
   /// the usual one, name and password as JSON or as a form.
   ///
-  /// - Throws: `usage` for a body that is not what it says, or a value of the wrong type.
+  /// - Throws: `usage` for a preset that there is not, a body that is not what it says, or a value
+  ///   of the wrong type.
   func settings() throws(Failure) -> [(key: String, value: JSONValue)] {
     let wanted = try wantedSettings()
     if wanted.contains(where: { $0.key == "preset" }) { return wanted }
@@ -183,7 +184,11 @@ struct ProfileOptions: ParsableArguments {
   /// - Throws: as `settings`.
   func wantedSettings() throws(Failure) -> [(key: String, value: JSONValue)] {
     var settings: [(key: String, value: JSONValue)] = []
-    if let preset { settings.append(("preset", .string(preset))) }
+    if let preset {
+      // Here: no file has it yet that a mistake could be shown in.
+      _ = try Presets.text(called: preset)
+      settings.append(("preset", .string(preset)))
+    }
     if form { settings.append(("login.encoding", "form")) }
     if let body {
       settings.append(("login.body", form ? try formBody(body) : try Self.jsonBody(body)))

@@ -116,8 +116,11 @@ import Testing
         (["profile", "presets", "jsn"], "no preset called jsn\nhint: did you mean json?"),
         (
           ["profile", "add", "x", api.url, "--preset", "rails-trubo"],
-          "\(box.configHome)/authctl/profiles/x.toml:2:1: preset: unknown preset rails-trubo\n"
-            + "hint: did you mean rails-turbo?"
+          "no preset called rails-trubo\nhint: did you mean rails-turbo?"
+        ),
+        (
+          ["login", api.url, "-p", "x", "--preset", "jsno"],
+          "no preset called jsno\nhint: did you mean json?"
         ),
         (
           ["profile", "set", "shop", "login.pth=/x"],

@@ -162,9 +162,12 @@ struct ProfileDesk: Sendable {
       try await desk.expectRefusal(
         words, "authctl: \(ProfileDesk.shown("shop")) is already there\n", mend: "--replace")
       // What is wrong does not take the place of what is right.
-      for wrong in [["--preset", "simplejtw"], ["--set", "session.refused=[200]"]] {
+      for (wrong, says) in [
+        (["--preset", "simplejtw"], "no preset called simplejtw"),
+        (["--set", "session.refused=[200]"], "shop.toml:"),
+      ] {
         try await desk.expectRefusal(
-          ["profile", "add", "shop", "https://new.shop.example", "--replace"] + wrong, "shop.toml:")
+          ["profile", "add", "shop", "https://new.shop.example", "--replace"] + wrong, says)
       }
       let run = try await desk.run(words + ["--replace"])
       #expect(run.status == 0 && run.stdout == "", "\(run.stderr)")
@@ -233,7 +236,7 @@ struct ProfileDesk: Sendable {
       for (given, mend) in presets {
         try await desk.expectRefusal(
           ["profile", "add", "x", "https://h.example", "--preset", given],
-          "authctl: \(ProfileDesk.shown("x")):2:1: preset: unknown preset \(given)\n", mend: mend)
+          "authctl: no preset called \(given)\n", mend: mend)
         try await desk.expectRefusal(["profile", "presets", given], "no preset called", mend: mend)
       }
       #expect(desk.everything.isEmpty)

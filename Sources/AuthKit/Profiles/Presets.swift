@@ -13,6 +13,16 @@ public enum Presets {
     return EmbeddedPresets.texts.first { $0.name.utf8.elementsEqual(name.utf8) }?.text
   }
 
+  /// The text of the preset that a person calls `name`.
+  ///
+  /// - Throws: `usage` when there is none, naming the nearest.
+  public static func text(called name: String) throws(Failure) -> String {
+    if let text = text(name) { return text }
+    throw Failure(
+      .usage, "no preset called \(DisplayText.oneLine(name, limit: 60))",
+      hint: nearest(name, in: names).map { "did you mean \($0)?" } ?? "authctl profile presets")
+  }
+
   /// What the preset is, in one line: its first comment.
   public static func summary(_ name: String) -> String {
     guard let text = text(name), text.utf8.starts(with: "# ".utf8) else { return "" }

@@ -221,13 +221,7 @@ struct ProfilePresets: Command {
 
   func run(in app: App) throws(Failure) -> Int32 {
     if let name {
-      guard let text = Presets.text(name) else {
-        let near = nearest(name, in: Presets.names)
-        throw Failure(
-          .usage, "no preset called \(DisplayText.oneLine(name, limit: 60))",
-          hint: near.map { "did you mean \($0)?" } ?? "authctl profile presets")
-      }
-      try app.console.out(text.trimmingLineEnd)
+      try app.console.out(Presets.text(called: name).trimmingLineEnd)
       return 0
     }
     if output.json {
