@@ -19,17 +19,26 @@ enum Overview {
     var table = Table()
     for row in rows { table.add(cells(row), marked: row.isDefault) }
     // What a locked keyring does not show may be of any profile: nobody is called signed out then.
-    for name in names
-    where !rows.contains(where: { $0.profile == name || $0.isHidden }) {
-      table.add([name, "-", "signed out", "authctl login -p \(name)"])
+    let signedOut = names.filter { name in
+      !rows.contains { $0.profile == name || $0.isHidden }
+    }
+    let chosen = try? app.choose().profile.name
+    for name in signedOut {
+      table.add([name, "-", "signed out", "authctl login -p \(name)"], marked: name == chosen)
     }
     try app.console.out(table)
-    let chosen = try? app.choose().profile.name
-    let target = "authctl get \(chosen == nil ? "-p NAME " : "")/PATH"
+    let next =
+      if let chosen, signedOut.contains(chosen) {
+        pad("authctl login") + "sign in to \(chosen) (*)"
+      } else if let chosen {
+        pad("authctl get /PATH") + "a request to \(chosen) (*)"
+      } else {
+        pad("authctl get -p NAME /PATH") + "a request"
+      }
     try app.console.out(
       """
 
-      \(pad(target))a request\(chosen.map { " to \($0) (*)" } ?? "")
+      \(next)
       \(pad("authctl login URL"))another API;  -u NAME: another account
       \(pad("authctl help"))all commands
       """.indented)
