@@ -240,6 +240,25 @@ import Testing
     }
   }
 
+  /// Without a home folder nobody knows what there is.
+  @Test func nobodyIsSignedInWithoutProfiles() async throws {
+    try await Sandbox.with(.none) { box in
+      for (words, out, err) in [
+        ([], "", "No profiles: there is nothing to log out of.\n"),
+        (["-u", Shop.ada, "-q"], "", ""),
+        (["--json"], "[]\n", "No profiles: there is nothing to log out of.\n"),
+      ] {
+        let run = try await box.run(["logout"] + words)
+        #expect(run.stdout == out && run.stderr == err, "\(words)")
+        #expect(run.status == 0)
+      }
+      let named = try await box.run("logout", "-p", "shop")
+      #expect(
+        named.stderr == "authctl: no profile called shop\nhint: authctl profile list\n")
+      #expect(named.stdout == "" && named.status == 2)
+    }
+  }
+
   @Test func variableThatIsStillSetIsTold() async throws {
     try await withShop { shop, api in
       for name in ["AUTHCTL_TOKEN", "AUTHCTL_TOKEN_FOR_SHOP"] {

@@ -54,7 +54,10 @@ struct Logout: Command {
   private typealias End = (profile: String, end: SessionKeeper.Ended)
 
   private func endOne(_ app: App, _ failures: inout [Failure]) throws(Failure) -> [End] {
-    let choice = try app.choose()
+    guard let choice = try chosen(app) else {
+      app.console.notice("No profiles: there is nothing to log out of.")
+      return []
+    }
     let profile = choice.profile
     app.tell(choice, all ? nil : app.namedAccount(profile))
     let keeper = try app.keeper(for: profile)
@@ -84,6 +87,15 @@ struct Logout: Command {
       app.console.warn("\(variable) is still set and serves \(profile.name)")
     }
     return ends
+  }
+
+  /// The profile; nil when there is none at all: not to be signed in is what was wanted. Without a
+  /// home folder nobody knows whether there is one.
+  private func chosen(_ app: App) throws(Failure) -> Choice? {
+    do throws(Failure) { return try app.choose() } catch {
+      guard error.kind == .notSignedIn, app.profiles.homelessHint == nil else { throw error }
+      return nil
+    }
   }
 
   private func endEverything(_ app: App, _ failures: inout [Failure]) throws(Failure) -> [End] {
