@@ -217,6 +217,29 @@ import Testing
     }
   }
 
+  @Test func showIsNotWidenedByOneLongValue() async throws {
+    try await Sandbox.with(.none) { box in
+      let none = try await box.run("profile", "show")
+      #expect(none.stderr == "authctl: no profiles\nhint: authctl login URL\n")
+      #expect(none.stdout == "" && none.status == 2)
+      let long = String(repeating: "x", count: 400)
+      try box.write(
+        "config/authctl/profiles/school.toml",
+        "url = \"https://school.example\"\npreset = \"json\"\nlogin.path = \"/\(long)\"\n")
+      let run = try await box.run("profile", "show")
+      let lines = run.stdout.split(separator: "\n").dropFirst()
+      #expect(lines.contains("login.path = \"/\(long)\"  # profile"))
+      // All others stand below each other.
+      let places = lines.compactMap { line -> Int? in
+        guard let match = line.firstMatch(of: /^(.*[^ ]) +(# [a-z ]+)$/) else { return nil }
+        if match.1.count > 44 { #expect(line == "\(match.1)  \(match.2)") }
+        return match.1.count > 44 ? nil : line.count - match.2.count
+      }
+      #expect(places.count > 10 && Set(places).count == 1 && places[0] <= 46, "\(run.stdout)")
+      #expect(run.stderr == "" && run.status == 0)
+    }
+  }
+
   @Test func defaultAndPresets() async throws {
     try await Sandbox.with(.none) { box in
       for name in ["a", "b"] {

@@ -108,18 +108,33 @@ struct ProfileShow: Command {
   var wantsJSON: Bool { output.json }
 
   func run(in app: App) throws(Failure) -> Int32 {
-    let profile = if let name { try app.load(name) } else { try app.choose().profile }
+    let profile = if let name { try app.load(name) } else { try chosen(app) }
     if output.json {
       try app.console.out(Shown.json(of: profile))
       return 0
     }
     if let file = profile.file { try app.console.out("# \(app.profiles.shown(file))") }
-    var table = Table()
-    for value in profile.values {
-      table.add(["\(value.key) = \(Shown.toml(value.value))", "# " + Shown.source(value.source)])
+    let lines = profile.values.map { value in
+      DisplayText.oneLine("\(value.key) = \(Shown.toml(value.value))", limit: .max)
     }
-    for line in table.lines { try app.console.out(String(line.dropFirst(2))) }
+    // The remarks stand below each other; a long value does not take those of all others along.
+    let width = lines.map(Table.width).filter { $0 <= Self.column }.max() ?? 0
+    for (line, value) in zip(lines, profile.values) {
+      let blanks = String(repeating: " ", count: max(0, width - Table.width(of: line)) + 2)
+      try app.console.out("\(line)\(blanks)# \(Shown.source(value.source))")
+    }
     return 0
+  }
+
+  /// The widest value that the remarks stand to the right of.
+  private static let column = 44
+
+  private func chosen(_ app: App) throws(Failure) -> Profile {
+    do throws(Failure) { return try app.choose().profile } catch {
+      // That there is no session is no answer to this.
+      guard error.kind == .notSignedIn else { throw error }
+      throw Failure(.usage, "no profiles", hint: error.hint)
+    }
   }
 }
 
