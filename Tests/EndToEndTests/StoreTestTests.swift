@@ -108,6 +108,42 @@ import Testing
   }
 
   @Test func keyringThatSaysNothingIsWaitedForNoLongerThanSaid() async throws {
+  /// Where nobody can be asked for the password of a first keyring, the hint is not the command that
+  /// has just failed.
+  @Test func keyringThatWasNeverUsed() async throws {
+    try await Sandbox.with(.busOnly) { box in
+      _ = try box.spawn(
+        Launch(
+          command: [
+            "/usr/bin/gnome-keyring-daemon", "--foreground", "--components=secrets",
+            "--control-directory=\(box.root)/keyring/control",
+          ], environment: box.environment(), directory: box.root, limit: nil, isSampled: false),
+        isDaemon: true)
+      let wait = ["wait", "--session", "--timeout", "20", "org.freedesktop.secrets"]
+      try await box.expect(0, "", wait, program: "/usr/bin/gdbus")
+      let missing = "the keyring (gnome-keyring) has no default collection"
+      let command = #"tr -d '\n' <FILE | gnome-keyring-daemon -r --unlock -c secrets"#
+      for words in [["--password-stdin"], ["--no-input"]] {
+        let unlock = try await box.run(["store", "unlock"] + words, stdin: "pw\n")
+        #expect(unlock.stderr == "authctl: \(missing)\nhint: \(command)\n")
+        #expect(unlock.stdout == "" && unlock.status == 12)
+      }
+      let test = try await box.run("store", "test", "--json")
+      #expect(
+        try withoutDaemon(test).last == Self.check("collection", "fail", missing, hint: command))
+      #expect(test.stderr == "" && test.status == 1)
+      // A person at a terminal has `store unlock`, which finds out that no dialog can be shown.
+      let told = try await box.terminal(["store", "test"])
+      #expect(
+        told.screen.hasSuffix(
+          "\n                 mend: authctl store unlock makes one\n1 failed, 0 warnings.\n"),
+        "\(told.screen)")
+      let asked = try await box.terminal(["store", "unlock"])
+      #expect(asked.screen == "authctl: \(missing)\nhint: \(command)\n")
+      #expect(asked.status == 12)
+    }
+  }
+
     try await Sandbox.with { box in
       box.stopKeyring()
       let run = try await box.run("store", "test", "--json", "--store-timeout", "0.5")

@@ -340,12 +340,17 @@ public final class SecretServiceStore: SessionStore {
     let lasting = try bus.collections().filter { $0 != session }
     if let only = lasting.first, lasting.count == 1 { return only }
     guard mayPrompt, lasting.isEmpty else {
-      throw Failure(
-        .storeMissing, "the keyring (\(bus.serviceName)) has no default collection",
-        hint: "authctl store unlock makes one; or choose one in seahorse or KeePassXC")
+      throw .keyringNotThere(
+        bus.serviceName, hasOthers: !lasting.isEmpty, mayAsk: isAttended)
     }
     let made = try bus.createCollection(label: "Default keyring", alias: "default")
-    return try finish(bus, made.collection, prompt: made.prompt, collection: "")
+    do throws(Failure) {
+      return try finish(bus, made.collection, prompt: made.prompt, collection: "")
+    } catch {
+      // There is nothing that could have stayed locked, and the dialog has had its chance.
+      guard error.kind == .storeLocked else { throw error }
+      throw .keyringNotThere(bus.serviceName, hasOthers: false, mayAsk: false)
+    }
   }
 
   /// The collection of `path`, which is one or an item in one:

@@ -29,6 +29,26 @@ extension Failure {
       hint: "in its settings let programs read without a question (README, Keyrings)")
   }
 
+  /// There is no collection to keep items in, or none of several is the default.
+  ///
+  /// - Parameter mayAsk: whether the service could ask its user for the password of a new one.
+  static func keyringNotThere(_ service: String, hasOthers: Bool, mayAsk: Bool) -> Failure {
+    let hint =
+      if hasOthers {
+        "choose one in seahorse or KeePassXC"
+      } else if mayAsk {
+        "authctl store unlock makes one"
+      } else if service == "gnome-keyring" {
+        // Without the end of the line, which would be part of the password. The daemon that
+        // answers takes no password for its first keyring: another takes its place.
+        #"tr -d '\n' <FILE | gnome-keyring-daemon -r --unlock -c secrets"#
+      } else {
+        "make one in the desktop session, or use AUTHCTL_STORE=file"
+      }
+    return Failure(
+      .storeMissing, "the keyring (\(service)) has no default collection", hint: hint)
+  }
+
   /// The password that was given is not that of the collection.
   static func keyringPasswordWrong(_ service: String, collection: String?) -> Failure {
     let place = collection.map { ", collection \"\(keyringText($0))\"" } ?? ""
