@@ -69,10 +69,30 @@ struct Checks {
       let pieces = Console.wrapped(shown(check.detail), indent: margin.utf8.count)
       text.append(start + (pieces.first ?? ""))
       text += pieces.dropFirst().map { margin + $0 }
-      // Whole, however long: a command is to be copied.
-      if let hint = check.hint { text.append(margin + "mend: " + shown(hint)) }
+      if let hint = check.hint { text += Self.mend(shown(hint), margin) }
     }
     return text
+  }
+
+  /// Broken between clauses and nowhere else: a command stays whole, however long, as it is to be
+  /// copied.
+  private static func mend(_ hint: String, _ margin: String) -> [String] {
+    let start = margin + "mend: "
+    var clauses = [""]
+    for word in hint.split(separator: " ", omittingEmptySubsequences: false) {
+      clauses[clauses.count - 1] += (clauses.last == "" ? "" : " ") + word
+      if let end = word.utf8.last, ",;:".utf8.contains(end) { clauses.append("") }
+    }
+    var lines: [String] = []
+    for clause in clauses where clause != "" {
+      if let line = lines.last, Table.width(of: start + line + " " + clause) < 80 {
+        lines[lines.count - 1] = line + " " + clause
+      } else {
+        lines.append(clause)
+      }
+    }
+    let indent = String(repeating: " ", count: start.utf8.count)
+    return lines.enumerated().map { ($0 == 0 ? start : indent) + $1 }
   }
 
   /// The profile, but for its session, where "session" says more. One that is a file has its path

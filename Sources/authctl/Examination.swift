@@ -245,7 +245,7 @@ struct Examination {
     case .tls where failure.message.contains(bytesOf: "not yet valid"):
       return "timedatectl set-ntp true"
     case .tls where failure.url != nil:
-      return "network.ca_file in the profile names the authority that signed its certificate"
+      return "the authority that signed its certificate, in network.ca_file of the profile"
     case .network:
       let ofProfile = reach.proxy.flatMap { $0.source == Reach.profileKey ? $0.host : nil }
       return DisplayText.shellCommand(

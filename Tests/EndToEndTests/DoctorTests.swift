@@ -21,7 +21,8 @@ import Testing
     for line in run.stdout.split(separator: "\n") where !line.contains(" mend: ") {
       #expect(line.utf8.count < 80, "\(line)", sourceLocation: sourceLocation)
     }
-    return String(lines.last ?? "").replacing(/\n {16}(?!mend: )/, with: " ")
+    return String(lines.last ?? "").replacing(/\n {22}/, with: " ")
+      .replacing(/\n {16}(?!mend: )/, with: " ")
       .replacing(/\d+ ms/, with: "N ms")
   }
 

@@ -86,7 +86,8 @@ import Testing
           ok    store     secret-service
           ok    bus       \(box.busSocket)
           FAIL  daemon    no Secret Service on this bus (org.freedesktop.secrets)
-                          mend: apt install gnome-keyring, or AUTHCTL_STORE=file (authctl help ci)
+                          mend: apt install gnome-keyring,
+                                or AUTHCTL_STORE=file (authctl help ci)
           1 failed, 0 warnings.
 
           """)
@@ -107,7 +108,6 @@ import Testing
     }
   }
 
-  @Test func keyringThatSaysNothingIsWaitedForNoLongerThanSaid() async throws {
   /// Where nobody can be asked for the password of a first keyring, the hint is not the command that
   /// has just failed.
   @Test func keyringThatWasNeverUsed() async throws {
@@ -144,6 +144,7 @@ import Testing
     }
   }
 
+  @Test func keyringThatSaysNothingIsWaitedForNoLongerThanSaid() async throws {
     try await Sandbox.with { box in
       box.stopKeyring()
       let run = try await box.run("store", "test", "--json", "--store-timeout", "0.5")

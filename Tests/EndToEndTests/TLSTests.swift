@@ -192,7 +192,7 @@ struct TLSTests {
           """
 
           FAIL  shop      TLS with \(server.url) failed: SSL certificate problem: self-signed certificate
-                          mend: network.ca_file in the profile names the authority that signed its certificate
+                          mend: the authority that signed its certificate, in network.ca_file of the profile
 
           """), "\(unknown)")
       #expect(!unknown.contains("certificate ends"))
