@@ -110,6 +110,31 @@ struct TLSTests {
     }
   }
 
+  @Test func portThatBreaksOffTheHandshake() async throws {
+    try await Sandbox.with(.none) { box in
+      let listening = try Sockets.listen(at: "127.0.0.1", port: 0)
+      startThread {
+        // The whole of what was sent is read; then one byte, and the close becomes a reset.
+        for most in [65_536, 1] {
+          let peer = accept(listening.socket, nil, nil)
+          var bytes = [UInt8](repeating: 0, count: most)
+          recv(peer, &bytes, most, 0)
+          close(peer)
+        }
+        close(listening.socket)
+      }
+      let url = "https://127.0.0.1:\(listening.port)"
+      for _ in 1...2 {
+        let run = try await box.run("get", "--anonymous", url)
+        let said = run.stderr.wholeMatch(
+          of:
+            /authctl: TLS with (\S+) failed: (?:.*\S)\nhint: the port may not speak TLS, or .*\n/)
+        #expect(said?.1 == Substring(url), "\(run.stderr.debugDescription)")
+        #expect(run.stdout == "" && run.status == 8)
+      }
+    }
+  }
+
   @Test func insecureWarnsEachTimeAndIsForThatRequestAlone() async throws {
     try await Sandbox.with(.none) { box in
       let server = try await box.tlsServer(try await box.certificate("own"))

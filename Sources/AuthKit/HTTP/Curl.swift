@@ -193,7 +193,8 @@ public final class CurlClient {
     let origin = url.origin.description
     let words =
       curl.curl_easy_strerror(code).map { String(cString: $0) } ?? "error \(code.rawValue)"
-    let said = remark.pointee == 0 ? nil : String(cString: remark)
+    // Where it knows no more to say it leaves a blank at the end.
+    let said = remark.pointee == 0 ? nil : String(cString: remark).trimmingSpaces
     var failure: Failure
     switch code {
     case CURLE_ABORTED_BY_CALLBACK:

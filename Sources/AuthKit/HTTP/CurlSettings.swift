@@ -149,7 +149,7 @@ enum TLSAdvice {
     }
     if says(
       "version", "wrong version number", "unsupported protocol", "no protocols available",
-      "SSL_ERROR_SYSCALL", "unexpected eof")
+      "SSL_ERROR_SYSCALL", "unexpected eof", "reset by peer")
     {
       return "the port may not speak TLS, or only an older version of it"
     }
