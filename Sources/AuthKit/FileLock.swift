@@ -36,7 +36,7 @@ public enum FileLock {
     case EWOULDBLOCK:
       throw Failure(
         .timeout, "\(profile): another authctl has held the lock of this session for too long",
-        hint: "--lock-timeout SECONDS waits longer; the lock is \(path)")
+        hint: "--lock-timeout SECONDS waits longer; is it stopped (Ctrl-Z)?")
     case let number:
       throw Failure(
         .storeMissing,

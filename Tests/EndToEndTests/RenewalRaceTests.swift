@@ -42,7 +42,12 @@ import Testing
       let run = try await shop.box.run("get", "/me", "--lock-timeout", "1")
       #expect(run.status == 9)
       #expect(run.stdout == "")
-      #expect(run.hasErrorForm)
+      #expect(
+        run.stderr == """
+          authctl: shop: another authctl has held the lock of this session for too long
+          hint: --lock-timeout SECONDS waits longer; is it stopped (Ctrl-Z)?
+
+          """)
       #expect(try await api.count("POST /refresh") == 1)
       #expect(try await shop.box.items() == before)
       get.signal(SIGKILL)
