@@ -50,7 +50,8 @@ enum Words {
     do throws(Failure) { return try work() } catch {
       var failure = error
       if failure.kind == .network, failure.hint == nil {
-        let doctor = DisplayText.shellCommand(["authctl", "doctor", "-p", profile.name])
+        let words = ["authctl", "doctor", "-p", profile.name]
+        let doctor = profile.isDraft ? nil : DisplayText.shellCommand(words)
         failure.hint = "nothing was stored or changed" + (doctor.map { "; \($0)" } ?? "")
       }
       throw failure

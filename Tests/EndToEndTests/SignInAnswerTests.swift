@@ -4,8 +4,8 @@ import Testing
 /// However it ends, a failed login leaves the stored session as it was.
 @Suite struct SignInAnswerTests {
   private static let placeHint =
-    "hint: authctl profile show shop tells where it is looked for; session.access_token in the "
-    + "profile (--token-at) names another place\n"
+    "hint: authctl profile set shop session.access_token=/POINTER\n"
+  private static let pageHint = "hint: a page answered: this path may be the one for browsers\n"
 
   /// A shop whose answers the test writes, with a stored session of ada.
   private func withScript(
@@ -83,7 +83,7 @@ import Testing
         _ = try await fails(
           shop, recorder, name, 15,
           "authctl: shop: no token in the answer to POST \(shop.url)/login (HTTP 200, \(shape))\n"
-            + Self.placeHint)
+            + (name == "HTML" ? Self.pageHint : Self.placeHint))
       }
       for status in [201, 202, 204] {
         script["POST /login"] = .http(status)
@@ -190,7 +190,8 @@ import Testing
         _ = try await fails(
           shop, recorder, location, 15,
           "authctl: shop: POST \(shop.url)/login answered with a redirect to \(shown), not with a "
-            + "sign-in (HTTP \(status), an empty body)\n" + Self.placeHint)
+            + "sign-in (HTTP \(status), an empty body)\n"
+            + "hint: the path may be wrong: authctl profile show shop\n")
       }
       #expect(other.connections.isEmpty)
     }

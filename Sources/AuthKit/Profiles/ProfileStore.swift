@@ -170,7 +170,9 @@ public struct ProfileStore: Sendable {
       text = try TOMLEdit.setting(
         setting.value, at: Self.path(of: key), in: try TOMLDocument(text, label: name))
     }
-    return (try read(text, as: name), text)
+    var profile = try read(text, as: name)
+    profile.isDraft = true
+    return (profile, text)
   }
 
   /// The text of a profile without what is one person's: the account.

@@ -265,6 +265,8 @@ public struct Profile: Sendable {
   public var recipe: Recipe
   /// Every value in force with where it comes from, in the order of the contract.
   public var values: [EffectiveValue]
+  /// Whether it is new and in no file yet: it may never be kept.
+  public var isDraft = false
 
   init(
     name: String, file: String?, url: String, preset: String?, account: String?, recipe: Recipe,

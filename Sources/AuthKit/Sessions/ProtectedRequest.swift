@@ -376,7 +376,9 @@ extension SessionKeeper {
     }
     try api.refuse(answer, of: call, what: "to tell who this is", refused: [])
     guard let user = answer.json else {
-      throw api.notUnderstood(answer, call, "no JSON in the answer to \(api.named(call))")
+      throw api.notUnderstood(
+        answer, "no JSON in the answer to \(api.named(call))",
+        hint: api.showCommand.map { "[whoami] in " + $0 })
     }
     return (try answer.value(at: profile.recipe.session.account)?.scalarText, user)
   }

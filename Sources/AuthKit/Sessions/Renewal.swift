@@ -124,7 +124,8 @@ extension SessionKeeper {
       }
       try api.refuse(answer, of: call, what: "to renew the session", refused: [])
       guard let tokens = try api.tokens(in: answer) else {
-        throw api.notUnderstood(answer, call, "no token in the answer to \(api.named(call))")
+        throw api.notUnderstood(
+          answer, "no token in the answer to \(api.named(call))", hint: api.howToPlaceToken)
       }
       let fresh = stored.renewed(with: tokens, now: clock())
       _ = try api.requestHeaders(api.values(of: fresh))

@@ -45,7 +45,8 @@ extension API {
         hint: command("login", "-u", "NAME"))
     }
     guard let signedIn = try session(from: answer, values: values, account: account) else {
-      throw notUnderstood(answer, call, "no token in the answer to \(named(call))")
+      throw notUnderstood(
+        answer, "no token in the answer to \(named(call))", hint: howToPlaceToken)
     }
     return signedIn
   }
@@ -205,8 +206,9 @@ extension API {
     } else if (300...399).contains(status) {
       let target = answer.head.redirect.map { DisplayText.oneLine(Redactor.withoutQuery($0)) }
       failure = notUnderstood(
-        answer, call,
+        answer,
         "\(place) answered with a redirect\(target.map { " to \($0)" } ?? ""), not with a sign-in")
+      failure.hint = pathMayBeWrong
     } else {
       let reason = DisplayText.oneLine("\(status) \(answer.head.reason)", limit: 80)
       failure = Failure(
@@ -216,7 +218,7 @@ extension API {
         failure.hint =
           "the server asks to wait: Retry-After: \(DisplayText.oneLine(wait, limit: 40))"
       } else if status == 404 || status == 405 {
-        failure.hint = showCommand.map { "the path may be wrong: " + $0 }
+        failure.hint = pathMayBeWrong
       }
     }
     if failure.kind == .credentialsRefused { failure.hint = hint }
@@ -227,30 +229,39 @@ extension API {
     throw failure
   }
 
-  /// The command that tells how the API is spoken to.
+  /// The command that tells how the API is spoken to; none for a profile that is not kept.
   var showCommand: String? {
-    DisplayText.shellCommand(["authctl", "profile", "show", profile.name])
+    profile.isDraft
+      ? nil : DisplayText.shellCommand(["authctl", "profile", "show", profile.name])
   }
 
-  /// How a key of the profile is set: by a command, or, where it is read in place, in its file.
+  private var pathMayBeWrong: String {
+    "the path may be wrong" + (showCommand.map { ": " + $0 } ?? "")
+  }
+
+  /// How a key of the profile is set: by a command; where it is read in place, in its file; where it
+  /// is new, by the options that make it.
   public func howToSet(_ setting: String) -> String? {
-    profile.name.utf8.contains(UInt8(ascii: "/"))
+    if profile.isDraft { return "the same with --set \(setting)" }
+    return profile.name.utf8.contains(UInt8(ascii: "/"))
       ? "\(setting), in \(DisplayText.oneLine(profile.name))"
       : DisplayText.shellCommand(["authctl", "profile", "set", profile.name, setting])
   }
+
+  /// How the recipe learns where an answer has the token.
+  var howToPlaceToken: String? { howToSet("session.access_token=/POINTER") }
 
   /// `authctl WORD -p PROFILE …`, quoted for a shell (rule A13).
   public func command(_ word: String, _ rest: String...) -> String? {
     DisplayText.shellCommand(["authctl", word, "-p", profile.name] + rest)
   }
 
-  func notUnderstood(_ answer: Answer, _ call: Call, _ message: String) -> Failure {
+  /// - Parameter hint: for all but a page, in which there is nothing to be found.
+  func notUnderstood(_ answer: Answer, _ message: String, hint: String? = nil) -> Failure {
     var failure = Failure(
       .answerNotUnderstood,
       "\(profile.name): \(message) (HTTP \(answer.head.status), \(answer.shape))",
-      hint: (showCommand ?? "authctl profile show")
-        + " tells where it is looked for; session.access_token in the profile (--token-at) names "
-        + "another place")
+      hint: answer.isPage ? "a page answered: this path may be the one for browsers" : hint)
     failure.server = answer.words
     failure.status = answer.head.status
     failure.profile = profile.name
