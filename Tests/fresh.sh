@@ -40,6 +40,7 @@ clean_up() {
   for place in proc dev opt/swift/usr $shown; do
     ! mountpoint -q "$root/$place" || umount -R -l "$root/$place"
   done
+  ! mountpoint -q "$root" || umount -R -l "$root"
   rm -rf --one-file-system "$root" "$root.log"
 }
 trap clean_up EXIT
@@ -51,6 +52,8 @@ debootstrap --variant=minbase "$suite" "$root" "$mirror" >"$root.log" 2>&1 || {
   tail -n 5 "$root.log" >&2
   skip "debootstrap cannot reach $mirror"
 }
+# A root that is no mount has no mount namespaces, which some tests make.
+mount --bind "$root" "$root"
 mount -t proc proc "$root/proc"
 mount --rbind /dev "$root/dev"
 cp /etc/resolv.conf "$root/etc/resolv.conf"

@@ -136,8 +136,7 @@ import Testing
         let route = Scene.route(of: request)
         if route == "POST /login" { return Scene.tokens("access-token-1", "refresh-token-1") }
         if route == "GET /after" { return .http(200) }
-        arrived.value += 1
-        if arrived.value == 2 { latch.open() } else { latch.wait() }
+        if arrived.increase() == 2 { latch.open() } else { latch.wait() }
         let name = route.suffix(1)
         return .http(200, headers: [("Set-Cookie", "\(name)=value-\(name)-12345; Path=/")])
       }

@@ -165,7 +165,7 @@ import Testing
     let latch = try Latch()
     let answering: Recorder.Answering = { index, _ in
       if index >= 4 { return .http(200, "\(index)") }
-      arrived.value += 1
+      arrived.increase()
       if index == 3 { for _ in 0..<3 { latch.open() } } else { latch.wait() }
       return .http(200, "\(index)")
     }

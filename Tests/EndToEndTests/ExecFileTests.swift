@@ -91,7 +91,7 @@ import Testing
       let answers = Mutable(0)
       let padding = String(repeating: "x", count: 30_000)
       let api = try box.recorder { _, request in
-        answers.value += 1
+        answers.increase()
         return Scene.route(of: request) == "POST /logout"
           ? .http(204) : Scene.tokens("token-\(answers.value)-\(padding)-end", "r", seconds: 1)
       }

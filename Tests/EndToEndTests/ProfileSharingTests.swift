@@ -332,7 +332,7 @@ struct ProfileDesk: Sendable {
         while !isDone.value {
           let bytes = readFile(path)
           if !(bytes.map(allowed.contains) ?? false) { wrong.append(bytes) }
-          reads.value += 1
+          reads.increase()
         }
         return wrong
       }

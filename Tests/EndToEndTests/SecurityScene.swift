@@ -132,10 +132,20 @@ extension Recorder {
 
 /// A value that a recorder's answers read when they are asked for.
 final class Mutable<Value: Sendable>: Sendable {
-  private let held: Mutex<Value>
+  fileprivate let held: Mutex<Value>
   init(_ value: Value) { held = Mutex(value) }
   var value: Value {
     get { held.withLock { $0 } }
     set { held.withLock { $0 = newValue } }
+  }
+}
+
+extension Mutable<Int> {
+  /// One more, in one step: `value += 1` is two, and another thread can come in between.
+  @discardableResult func increase() -> Int {
+    held.withLock {
+      $0 += 1
+      return $0
+    }
   }
 }

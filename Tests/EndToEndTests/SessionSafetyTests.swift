@@ -15,7 +15,7 @@ import Testing
       let api = try box.recorder { _, request in
         switch Scene.route(of: request) {
         case "POST /login":
-          logins.value += 1
+          logins.increase()
           return Scene.tokens("token-of-login-\(logins.value)", "refresh-\(logins.value)")
         case "POST /refresh":
           latch.wait()
@@ -48,7 +48,7 @@ import Testing
       let api = try box.recorder { _, request in
         switch Scene.route(of: request) {
         case "POST /login":
-          logins.value += 1
+          logins.increase()
           return Scene.tokens("token-of-login-\(logins.value)")
         case "GET /slow":
           latch.wait()

@@ -48,7 +48,8 @@ import Testing
           [box.root + "/driver", "\(Source.root)/completions/\(completions)", line],
           env: ["PATH": "\(box.root)/programs:/usr/bin:/bin", "TERM": "dumb"], program: shell,
           directory: box.root + "/work")
-        let found = run.stdout.split(separator: "\n").map(String.init).sorted()
+        // A program that stands in several folders of PATH is offered once, by the shell.
+        let found = Set(run.stdout.split(separator: "\n").map(String.init)).sorted()
         #expect(run.status == 0 && found == offered, "\(line): \(found) \(run.stderr)")
       }
     }
