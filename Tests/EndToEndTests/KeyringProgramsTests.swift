@@ -213,6 +213,8 @@ struct KeyringProgram: Sendable {
       let run = try await box.run(
         "--lock", env: variables.mapValues { $0 }, program: "/usr/bin/keepassxc")
       #expect(run.status == 0, "\(run.stderr)")
+      // It says so before it has locked.
+      for _ in 0..<200 where try await box.run("status", "--check").status == 12 { return }
     }
   }
 
