@@ -21,16 +21,19 @@ extension [UInt8] {
 
 extension String {
   /// A-Z lowered, all other bytes as they are.
-  /// Whether it is `other`, ASCII case ignored: of two names of headers.
-  public func equalsIgnoringCase(_ other: String) -> Bool {
-    func lower(_ byte: UInt8) -> UInt8 { (0x41...0x5A).contains(byte) ? byte | 0x20 : byte }
-    return utf8.count == other.utf8.count
-      && zip(utf8, other.utf8).allSatisfy { lower($0) == lower($1) }
+  public var asciiLowercased: String {
+    guard utf8.contains(where: { $0 != Self.lowered($0) }) else { return self }
+    return String(decoding: utf8.map(Self.lowered), as: UTF8.self)
   }
 
-  public var asciiLowercased: String {
-    guard utf8.contains(where: { $0 >= 0x41 && $0 <= 0x5A }) else { return self }
-    return String(decoding: utf8.map { $0 >= 0x41 && $0 <= 0x5A ? $0 | 0x20 : $0 }, as: UTF8.self)
+  /// Whether it is `other`, ASCII case ignored; neither is copied for that.
+  public func equalsIgnoringCase(_ other: String) -> Bool {
+    utf8.count == other.utf8.count
+      && zip(utf8, other.utf8).allSatisfy { Self.lowered($0) == Self.lowered($1) }
+  }
+
+  private static func lowered(_ byte: UInt8) -> UInt8 {
+    byte >= 0x41 && byte <= 0x5A ? byte | 0x20 : byte
   }
 
   /// Without CR and LF at the end.

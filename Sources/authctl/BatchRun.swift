@@ -137,7 +137,7 @@ final class BatchRun {
       } else if stop == nil {
         again.append(item)
       } else {
-        finish(item.flight.place, item.flight.line, answer(to: item.flight.id, item.outcome))
+        finish(item.flight, item.outcome)
       }
     }
   }
@@ -149,7 +149,7 @@ final class BatchRun {
       outcome.head.map { Retry.isPassing(status: $0.status) }
       ?? [.network, .timeout].contains(outcome.failure?.kind)
     guard isPassing else {
-      return finish(flight.place, flight.line, answer(to: flight.id, outcome))
+      return finish(flight, outcome)
     }
     let (now, told) = (App.uptime(), outcome.head.flatMap { Retry.retryAfter($0, now: App.now()) })
     var flight = flight
@@ -168,7 +168,7 @@ final class BatchRun {
       }
     }
     guard let wait, stop == nil else {
-      return finish(flight.place, flight.line, answer(to: flight.id, outcome))
+      return finish(flight, outcome)
     }
     let why = outcome.head.map { "HTTP \($0.status)" } ?? outcome.failure?.message ?? ""
     app.console.notice(
@@ -223,6 +223,10 @@ final class BatchRun {
     var answer = BatchAnswer(id: id)
     answer.error = error(failure)
     return answer
+  }
+
+  private func finish(_ flight: Flight, _ outcome: ProtectedBatch.Outcome) {
+    finish(flight.place, flight.line, answer(to: flight.id, outcome))
   }
 
   private func finish(_ place: Int, _ number: Int, _ result: (answer: BatchAnswer, code: Int32)) {

@@ -17,11 +17,10 @@ struct Preload: OptionSet {
   }
 
   private static func isInKeyring(_ words: [String], _ environment: [String: String]) -> Bool {
-    let elsewhere = environment.contains { name, value in
-      !value.isEmpty && (name == "AUTHCTL_STORE" || name.utf8.starts(with: "AUTHCTL_TOKEN".utf8))
-    }
-    let isNamed = words.contains { $0.utf8.starts(with: "--store".utf8) || $0 == "--anonymous" }
-    guard !elsewhere, !isNamed, let config = try? App.profiles(environment).config() else {
+    let elsewhere =
+      App.namesToken(environment) || !(environment["AUTHCTL_STORE"] ?? "").isEmpty
+      || words.contains { $0.utf8.starts(with: "--store".utf8) || $0 == "--anonymous" }
+    guard !elsewhere, let config = try? App.profiles(environment).config() else {
       return false
     }
     return config.store ?? .secretService == .secretService

@@ -14,13 +14,16 @@ extension App {
   ///
   /// For commands that are going to read a session; what goes wrong is told when they do.
   func readAhead() {
-    guard
-      !environment.contains(where: { $0.utf8.starts(with: "AUTHCTL_TOKEN".utf8) && !$1.isEmpty }),
-      (try? storeName()) == .secretService,
+    guard !Self.namesToken(environment), (try? storeName()) == .secretService,
       let store = try? store(.secretService, mayPrompt: true) as? SecretServiceStore
     else { return }
     store.connectAhead()
     storeAhead = store
+  }
+
+  /// Whether a variable gives some profile a token, so that the store need not be asked.
+  static func namesToken(_ environment: [String: String]) -> Bool {
+    environment.contains { $0.utf8.starts(with: "AUTHCTL_TOKEN".utf8) && !$1.isEmpty }
   }
 
   /// The name of that store.

@@ -215,8 +215,7 @@ def batch(bench):
         if count == 1000:
             bench.group("batch of 1000, AUTHCTL_TOKEN", pair, {"curl --parallel": 1.0},
                         more={"AUTHCTL_TOKEN": TOKEN})
-        bench.peak(f"memory, batch of {count}", [("authctl batch", ["sh", "-c", authctl]),
-                                                  ("curl --parallel", curl)])
+        bench.peak(f"memory, batch of {count}", pair)
 
 
 def crowd(bench):

@@ -26,6 +26,8 @@ public final class CurlClient {
     )?
   /// What else libcurl points at during a transfer.
   var held: [AnyObject] = []
+  /// Where the system keeps its certificate authorities; asked once, not with each transfer.
+  let systemAuthorities: (file: UnsafePointer<CChar>, folder: UnsafePointer<CChar>)?
   /// The system's authorities are trusted as far as they stand in their folder.
   var trustsFolderAlone = false
   /// That was not enough before.
@@ -37,6 +39,7 @@ public final class CurlClient {
     curl = try openedLibcurl()
     guard let easy = curl.curl_easy_init() else { throw Failure(.failed, "libcurl did not start") }
     self.easy = easy
+    systemAuthorities = Self.systemAuthorities(easy, curl)
     receiver = .allocate(capacity: 1)
     receiver.initialize(to: nil)
   }

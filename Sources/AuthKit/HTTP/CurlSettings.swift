@@ -16,10 +16,10 @@ extension CurlClient {
     if settings.caFile != nil || settings.caFolder != nil {
       authctl_curl_set_text(easy, CURLOPT_CAINFO, settings.caFile)
       authctl_curl_set_text(easy, CURLOPT_CAPATH, settings.caFolder)
-    } else if let system = Self.systemAuthorities(easy, curl) {
+    } else if let systemAuthorities {
       trustsFolderAlone = !needsBundle
-      authctl_curl_set_text(easy, CURLOPT_CAINFO, needsBundle ? system.file : nil)
-      authctl_curl_set_text(easy, CURLOPT_CAPATH, system.folder)
+      authctl_curl_set_text(easy, CURLOPT_CAINFO, needsBundle ? systemAuthorities.file : nil)
+      authctl_curl_set_text(easy, CURLOPT_CAPATH, systemAuthorities.folder)
     }
     authctl_curl_set_text(easy, CURLOPT_SSLCERT, settings.clientCertificate)
     authctl_curl_set_text(easy, CURLOPT_SSLKEY, settings.clientKey)
@@ -53,7 +53,7 @@ extension CurlClient {
 
   /// The file and the hashed folder of the system's certificate authorities, of which OpenSSL takes
   /// what it finds in either; nil where there are not both. https://curl.se/libcurl/c/CURLINFO_CAPATH.html
-  private static func systemAuthorities(
+  static func systemAuthorities(
     _ easy: UnsafeMutableRawPointer, _ curl: authctl_curl
   ) -> (file: UnsafePointer<CChar>, folder: UnsafePointer<CChar>)? {
     var file: UnsafePointer<CChar>?
@@ -74,11 +74,11 @@ extension CurlClient {
   /// the folder misses an authority the server was not verified, and nothing has been sent.
   func triesBundle(after result: CURLcode) -> Bool {
     guard result == CURLE_PEER_FAILED_VERIFICATION, trustsFolderAlone,
-      let system = Self.systemAuthorities(easy, curl)
+      let systemAuthorities
     else { return false }
     needsBundle = true
     trustsFolderAlone = false
-    authctl_curl_set_text(easy, CURLOPT_CAINFO, system.file)
+    authctl_curl_set_text(easy, CURLOPT_CAINFO, systemAuthorities.file)
     return true
   }
 

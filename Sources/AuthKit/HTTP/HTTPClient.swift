@@ -201,7 +201,8 @@ public final class HTTPClient {
 
   func addDefaults(to request: inout WireRequest) throws(Failure) {
     let own = request.headers
-    for header in try usualHeaders() where !own.contains(where: { $0.isSame(as: header) }) {
+    for header in try usualHeaders()
+    where !own.contains(where: { $0.name.equalsIgnoringCase(header.name) }) {
       if header.name != "Expect" || !request.isLong { request.headers.append(header) }
     }
   }

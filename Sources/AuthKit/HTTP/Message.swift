@@ -57,9 +57,6 @@ public final class WireHeader {
     line = Secret("\(name):\0")
   }
 
-  /// Whether the other has the same name.
-  func isSame(as other: WireHeader) -> Bool { name.equalsIgnoringCase(other.name) }
-
   /// Whether it can hold a credential: a few surely hold none.
   public var mayBeCredential: Bool { !Self.plainNames.contains(name.asciiLowercased) }
 
@@ -200,6 +197,9 @@ public struct ResponseHead: Sendable {
         .asciiLowercased
     }
   }
+
+  /// Whether the answer is made for a browser.
+  var isPage: Bool { mediaType == "text/html" }
 
   /// Where a redirect points, as the server wrote it; nil when the status is not a redirect that
   /// is followed or there is no Location (RFC 9110, sections 10.2.2 and 15.4).

@@ -161,7 +161,7 @@ extension SessionKeeper {
     _ head: ResponseHead, _ hops: HTTPClient.Hops, _ attempt: inout Attempt,
     _ session: inout Session, _ onHead: (ResponseHead, HTTPClient.Hops) throws(Failure) -> Void
   ) throws(Failure) {
-    if let page = hops.signInPage, head.mediaType == "text/html" {
+    if let page = hops.signInPage, head.isPage {
       throw expired(session, .rejected, "it redirected to its sign-in page (\(page))")
     }
     if hops.carriedCredential {

@@ -273,9 +273,6 @@ struct Answer {
     }
   }
 
-  /// Whether it is made for a browser.
-  var isPage: Bool { head.mediaType == "text/html" }
-
   /// Names and types of the answer, for one that was not understood; no value of it.
   var shape: String {
     if let json { return "json: \(json.shape())" }

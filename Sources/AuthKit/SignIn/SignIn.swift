@@ -261,7 +261,7 @@ extension API {
     var failure = Failure(
       .answerNotUnderstood,
       "\(profile.name): \(message) (HTTP \(answer.head.status), \(answer.shape))",
-      hint: answer.isPage ? "a page answered: this path may be the one for browsers" : hint)
+      hint: answer.head.isPage ? "a page answered: this path may be the one for browsers" : hint)
     failure.server = answer.words
     failure.status = answer.head.status
     failure.profile = profile.name
