@@ -5,11 +5,21 @@ internal import CCurl
 extension CurlClient {
   /// The library and its TLS: `libcurl 7.88.1 OpenSSL 3.0.19`; nil where it cannot be opened.
   static var libraryName: String? {
-    guard let curl = authctl_curl(), let text = curl.pointee.curl_version() else { return nil }
-    let words = String(cString: text).utf8.split(separator: UInt8(ascii: " ")).prefix(2)
+    guard let curl = authctl_curl()?.pointee, let version = version(of: curl) else { return nil }
+    let tls = tlsName(of: curl).utf8.map { $0 == 0x2F ? 0x20 : $0 }
     return DisplayText.oneLine(
-      words.map { String(decoding: $0.map { $0 == 0x2F ? 0x20 : $0 }, as: UTF8.self) }
-        .joined(separator: " "))
+      "libcurl \(String(cString: version.version)) \(String(decoding: tls, as: UTF8.self))")
+  }
+
+  /// The library's TLS: `OpenSSL/3.0.19`.
+  static func tlsName(of curl: authctl_curl) -> String {
+    version(of: curl)?.ssl_version.map { String(cString: $0) } ?? "without TLS"
+  }
+
+  /// curl_version would ask libldap too, which opens its plug-ins for that: 1.5 ms.
+  /// https://curl.se/libcurl/c/curl_version_info.html
+  private static func version(of curl: authctl_curl) -> curl_version_info_data? {
+    curl.curl_version_info(CURLVERSION_FIRST)?.pointee
   }
 
   /// Seconds from the beginning of the last transfer until a name was found, TCP connected and TLS

@@ -61,9 +61,9 @@ extension CurlClient {
     authctl_curl_get_text(easy, CURLINFO_CAINFO, &file)
     authctl_curl_get_text(easy, CURLINFO_CAPATH, &folder)
     // Other TLS libraries read the whole folder.
-    guard let file, let folder, let version = curl.curl_version(),
-      strstr(version, " OpenSSL/") != nil
-    else { return nil }
+    guard let file, let folder, tlsName(of: curl).utf8.starts(with: "OpenSSL/".utf8) else {
+      return nil
+    }
     return (file, folder)
   }
 

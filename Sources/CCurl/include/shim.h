@@ -38,7 +38,7 @@
   X(curl_url_dup)                                                              \
   X(curl_url_get)                                                              \
   X(curl_url_set)                                                              \
-  X(curl_version)
+  X(curl_version_info)
 
 struct authctl_curl {
 #define AUTHCTL_FIELD(name) __typeof__(name) *_Nonnull name;
