@@ -33,12 +33,17 @@ final class Ahead {
   deinit { if isRunning { pthread_detach(thread) } }
 }
 
-/// Begins to load libsecret with GLib, libcurl with its thirty libraries, or one after the other;
-/// who needs one waits until it is there.
-public func loadAhead(keyring: Bool, http: Bool) {
-  guard keyring || http else { return }
-  _ = Ahead {
-    if keyring { SecretServiceBus.load() }
-    if http { _ = try? openedLibcurl() }
+/// Begins what a command is going to need: to reach the Secret Service, as `keyring` says, and to load
+/// libcurl with its thirty libraries. The keyring comes first, since it takes longest; while libcurl is
+/// being loaded no thread can be made.
+public func beginAhead(
+  keyring: (busAddress: String?, timeout: Double)?, http: Bool
+) -> SecretServiceAhead? {
+  func loadCurl() { if http { _ = Ahead { _ = try? openedLibcurl() } } }
+  guard let keyring else {
+    loadCurl()
+    return nil
   }
+  return SecretServiceAhead(
+    busAddress: keyring.busAddress, timeout: keyring.timeout, afterwards: loadCurl)
 }

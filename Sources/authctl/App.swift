@@ -14,8 +14,8 @@ final class App {
   /// What children are to find as it was; none where no child is started.
   let before: Hardening.Before?
   private var openedConfig: Config?
-  /// What `readAhead` has begun to reach.
-  var storeAhead: SecretServiceStore?
+  /// What was begun before there was an `App`, for the first store that can use it.
+  var keyringAhead: SecretServiceAhead?
   /// The stores that `tellUnread` has named.
   var unreadStores: Set<StoreName> = []
   /// What the command works with, for errors that do not say it themselves.
@@ -47,8 +47,9 @@ final class App {
 
   init(
     globals: Globals, json: Bool = false, environment: [String: String],
-    before: Hardening.Before? = nil
+    before: Hardening.Before? = nil, keyringAhead: SecretServiceAhead? = nil
   ) {
+    self.keyringAhead = keyringAhead
     self.environment = environment
     self.before = before
     self.globals = globals

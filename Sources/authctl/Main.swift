@@ -48,6 +48,7 @@ enum Main {
   ) throws(Failure) -> Int32 {
     let type: any ParsableCommand.Type
     let parsed: any ParsableCommand
+    let ahead: SecretServiceAhead?
     switch try CommandWords.wish(arguments) {
     case .version(let asJSON):
       return write(
@@ -60,7 +61,7 @@ enum Main {
       return write(text + "\n")
     case .run(let command, let words, let name):
       type = command
-      (command as? any Command.Type)?.preloads.begin(words, environment)
+      ahead = (command as? any Command.Type)?.preloads.begin(words, environment)
       do { parsed = try type.parseAsRoot(words) } catch {
         throw CommandWords.usage(type.message(for: error), of: name, words)
       }
@@ -69,7 +70,8 @@ enum Main {
       return write(HelpScreen.text(of: type) + "\n")
     }
     let app = App(
-      globals: command.globals, json: command.wantsJSON, environment: environment, before: before)
+      globals: command.globals, json: command.wantsJSON, environment: environment, before: before,
+      keyringAhead: ahead)
     do throws(Failure) { return try command.run(in: app) } catch {
       var failure = error
       failure.profile = failure.profile ?? app.context.profile

@@ -1,7 +1,7 @@
 internal import AuthKit
 
-/// What a command is going to need whatever its options say: it is loaded while they are read. That
-/// takes 5 ms for a request, libsecret and libcurl 2 and 5.
+/// What a command is going to need whatever its options say: it is begun while they are read. Where
+/// they turn out to be wrong it was begun in vain, and nothing has come of it.
 struct Preload: OptionSet {
   let rawValue: UInt8
 
@@ -10,19 +10,23 @@ struct Preload: OptionSet {
   /// Something is sent.
   static let http = Preload(rawValue: 2)
 
-  /// Begins to load; the keyring's library only where nothing says that the session is elsewhere.
-  func begin(_ words: [String], _ environment: [String: String]) {
-    loadAhead(
-      keyring: contains(.session) && Self.isInKeyring(words, environment), http: contains(.http))
+  /// Begins; with the keyring only where nothing says that the session is elsewhere.
+  func begin(_ words: [String], _ environment: [String: String]) -> SecretServiceAhead? {
+    beginAhead(
+      keyring: contains(.session) ? Self.keyring(words, environment) : nil, http: contains(.http))
   }
 
-  private static func isInKeyring(_ words: [String], _ environment: [String: String]) -> Bool {
+  private static func keyring(
+    _ words: [String], _ environment: [String: String]
+  ) -> (busAddress: String?, timeout: Double)? {
     let elsewhere =
       App.namesToken(environment) || !(environment["AUTHCTL_STORE"] ?? "").isEmpty
-      || words.contains { $0.utf8.starts(with: "--store".utf8) || $0 == "--anonymous" }
-    guard !elsewhere, let config = try? App.profiles(environment).config() else {
-      return false
-    }
-    return config.store ?? .secretService == .secretService
+      || words.contains {
+        $0.utf8.starts(with: "--store".utf8) || ["--anonymous", "--help", "-h"].contains($0)
+      }
+    guard !elsewhere, let config = try? App.profiles(environment).config(),
+      config.store ?? .secretService == .secretService
+    else { return nil }
+    return (environment["DBUS_SESSION_BUS_ADDRESS"], config.storeTimeout ?? 30)
   }
 }

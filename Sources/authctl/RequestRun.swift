@@ -40,7 +40,6 @@ struct RequestRun {
   }
 
   func run() throws(Failure) -> Int32 {
-    if !options.anonymous { app.readAhead() }
     let choice = try chosen()
     let keeper = try app.keeper(
       for: choice.profile, options: observers.attached(to: options.network.http(in: app)))

@@ -6,19 +6,7 @@ extension App {
   ///
   /// - Parameter mayPrompt: false for commands that never raise a dialog of the keyring.
   func store(mayPrompt: Bool = true) throws(Failure) -> any SessionStore {
-    if mayPrompt, let storeAhead { return storeAhead }
-    return try store(try storeName(), mayPrompt: mayPrompt)
-  }
-
-  /// Begins to reach the keyring, where it keeps the session, beside the reading of the profile.
-  ///
-  /// For commands that are going to read a session; what goes wrong is told when they do.
-  func readAhead() {
-    guard !Self.namesToken(environment), (try? storeName()) == .secretService,
-      let store = try? store(.secretService, mayPrompt: true) as? SecretServiceStore
-    else { return }
-    store.connectAhead()
-    storeAhead = store
+    try store(try storeName(), mayPrompt: mayPrompt)
   }
 
   /// Whether a variable gives some profile a token, so that the store need not be asked.
@@ -40,9 +28,10 @@ extension App {
     let timeout = globals.storeTimeout?.seconds ?? config.storeTimeout ?? 30
     switch name {
     case .secretService:
+      defer { keyringAhead = nil }
       return SecretServiceStore(
         timeout: timeout, mayPrompt: mayPrompt && mayAsk, isAttended: mayAsk,
-        busAddress: environment["DBUS_SESSION_BUS_ADDRESS"])
+        busAddress: environment["DBUS_SESSION_BUS_ADDRESS"], ahead: keyringAhead)
     case .file:
       let key = StoreKey(
         environment: environment, stateFolder: stateFolder(), redactor: redactor)

@@ -163,6 +163,26 @@ import Testing
     }
   }
 
+  /// A keyring that the bus can start is started by a command that wants something of it, and by no
+  /// other: the connection that is begun while options are read starts nothing.
+  @Test func keyringThatTheBusStarts() async throws {
+    try await withShop(.busOnly) { shop, _ in
+      let mark = shop.box.root + "/started"
+      try shop.box.write(
+        "keyring/services/org.freedesktop.secrets.service",
+        "[D-BUS Service]\nName=org.freedesktop.secrets\n"
+          + "Exec=/bin/sh -c \"touch \(mark); exit 1\"\n")
+      for words in [["get", "/me", "--nope"], ["token", "a", "b"], ["whoami", "--help"]] {
+        let run = try await shop.box.run(words)
+        #expect(run.status == (words.contains("--help") ? 0 : 2), "\(run.stderr)")
+        #expect(access(mark, F_OK) != 0, "\(words)")
+      }
+      let run = try await shop.box.run("get", "/me")
+      #expect(run.status == 12, "\(run.stderr)")
+      #expect(access(mark, F_OK) == 0)
+    }
+  }
+
   @Test func busWithoutAService() async throws {
     try await withShop(.busOnly) { shop, api in
       try await allEnd(shop, api, Self.noService, Self.essential + ["status"])

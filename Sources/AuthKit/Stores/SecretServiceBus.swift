@@ -96,9 +96,6 @@ final class SecretServiceBus {
     }
   }
 
-  /// Loads libsecret and GLib, which takes 2 ms.
-  static func load() { _ = authctl_libsecret_load() }
-
   /// `libsecret 0.20.5`; nil where it cannot be opened. It has no call that tells: its package
   /// does, when that is where it came from.
   static var libraryName: String? {
@@ -222,13 +219,15 @@ final class SecretServiceBus {
 
   // MARK: Connection
 
-  /// Finds the owner of org.freedesktop.secrets, which the bus starts when it can, and talks to
-  /// that one from here on: a successor has other sessions.
-  func bind() throws(Failure) {
+  /// Finds the owner of org.freedesktop.secrets, which the bus starts when it can and may, and talks
+  /// to that one from here on: a successor has other sessions.
+  func bind(mayStart: Bool = true) throws(Failure) {
     do throws(Failure) {
       try findOwner()
     } catch {
-      guard remoteError == "org.freedesktop.DBus.Error.NameHasNoOwner" else { throw error }
+      guard mayStart, remoteError == "org.freedesktop.DBus.Error.NameHasNoOwner" else {
+        throw error
+      }
       try start()
       try findOwner()
     }

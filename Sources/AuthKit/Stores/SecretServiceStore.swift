@@ -15,20 +15,16 @@ public final class SecretServiceStore: SessionStore {
   let isAttended: Bool
   let busAddress: String?
   private var bus: SecretServiceBus?
-  private var connecting: (work: Ahead, outcome: Outcome)?
-
-  /// What came of connecting ahead.
-  private final class Outcome {
-    var bus: Result<SecretServiceBus, Failure>?
-  }
+  private var ahead: SecretServiceAhead?
 
   /// A store that connects at first use. Each operation has `timeout` seconds, and `promptTimeout`
   /// seconds more while a dialog of the keyring is open; without `mayPrompt` nothing is unlocked
   /// and no dialog raised. `isAttended` chooses the hint: whether somebody could be asked at all.
-  /// `busAddress` is what DBUS_SESSION_BUS_ADDRESS says; nil: it is not set.
+  /// `busAddress` is what DBUS_SESSION_BUS_ADDRESS says; nil: it is not set. `ahead` is a connection
+  /// that is on its way.
   public init(
     timeout: Double = 30, promptTimeout: Double = 120, mayPrompt: Bool,
-    isAttended: Bool? = nil, busAddress: String? = nil
+    isAttended: Bool? = nil, busAddress: String? = nil, ahead: SecretServiceAhead? = nil
   ) {
     // A day at most (NaN too): the limits become integers of milliseconds.
     self.timeout = timeout < 86_400 ? max(timeout, 0.001) : 86_400
@@ -36,6 +32,7 @@ public final class SecretServiceStore: SessionStore {
     self.mayPrompt = mayPrompt
     self.isAttended = isAttended ?? mayPrompt
     self.busAddress = busAddress
+    self.ahead = ahead
   }
 
   /// `secret-service`.
@@ -101,21 +98,6 @@ public final class SecretServiceStore: SessionStore {
       throw .keyringPasswordWrong(bus.serviceName, collection: label)
     }
     if try bus.isLocked(collection: collection) { throw locked(bus, collection) }
-  }
-
-  /// Begins to connect and to negotiate keys beside what the caller does before `read`.
-  public func connectAhead() {
-    let outcome = Outcome()
-    let work = Ahead { [self] in
-      do throws(Failure) {
-        let bus = try connect()
-        try bus.negotiateAhead()
-        outcome.bus = .success(bus)
-      } catch {
-        outcome.bus = .failure(error)
-      }
-    }
-    connecting = (work, outcome)
   }
 
   /// The session's payload; nil when it is certainly not there (never for "locked").
@@ -232,10 +214,9 @@ public final class SecretServiceStore: SessionStore {
 
   /// The connection, with a fresh time limit. One that has ended is replaced.
   private func connected() throws(Failure) -> SecretServiceBus {
-    if let connecting {
-      self.connecting = nil
-      connecting.work.wait()
-      bus = try connecting.outcome.bus?.get()
+    if let ahead {
+      self.ahead = nil
+      bus = try ahead.bus()
     }
     if let bus, !bus.isGone {
       bus.begin(timeout)

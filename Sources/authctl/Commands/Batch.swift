@@ -50,7 +50,6 @@ struct Batch: Command {
     guard (1...500).contains(parallel) else {
       throw Failure(.usage, "--parallel \(parallel): write 1 to 500")
     }
-    if !anonymous { app.readAhead() }
     // A line never chooses (rule A12).
     let choice = try app.choose()
     var http = try network.http(in: app)

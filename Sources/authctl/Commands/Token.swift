@@ -37,7 +37,6 @@ struct PrintToken: Command {
   static var preloads: Preload { .session }
 
   func run(in app: App) throws(Failure) -> Int32 {
-    app.readAhead()
     let choice = try app.choose()
     try Words.refusePassword(choice.profile, allowed: allowPassword)
     let keeper = try app.keeper(for: choice.profile)

@@ -25,7 +25,6 @@ struct Whoami: Command {
   static var preloads: Preload { [.session, .http] }
 
   func run(in app: App) throws(Failure) -> Int32 {
-    app.readAhead()
     let choice = try app.choose()
     let keeper = try app.keeper(for: choice.profile, mayPrompt: !offline)
     let session = try app.session(for: choice, keeper)

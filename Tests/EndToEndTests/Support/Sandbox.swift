@@ -85,6 +85,7 @@ final class Sandbox: Sendable {
     watchdog = try Child(Self.watchdog(root))
     let folders = [
       home, configHome, stateHome, cacheHome, dataHome, runtimeDirectory, root + "/keyring",
+      root + "/keyring/services",
     ]
     for folder in folders { mkdir(folder, 0o700) }
   }
@@ -130,6 +131,7 @@ final class Sandbox: Sendable {
         <type>session</type>
         <listen>unix:path=\(busSocket)</listen>
         <auth>EXTERNAL</auth>
+        <servicedir>\(root)/keyring/services</servicedir>
         <policy context="default">
           <allow send_destination="*" eavesdrop="true"/>
           <allow eavesdrop="true"/>
