@@ -25,9 +25,12 @@ final class Ahead {
   }
 
   /// Waits until the work is done.
-  func wait() {
-    if isRunning { pthread_join(thread, nil) }
-    isRunning = false
+  func wait() { wait(by: { pthread_join($0, nil) }) }
+
+  /// Waits by `join`, which gives 0 when the thread has ended; false when it has not.
+  @discardableResult func wait(by join: (pthread_t) -> Int32) -> Bool {
+    if isRunning { isRunning = join(thread) != 0 }
+    return !isRunning
   }
 
   deinit { if isRunning { pthread_detach(thread) } }
@@ -44,6 +47,11 @@ public func beginAhead(
     loadCurl()
     return nil
   }
-  return SecretServiceAhead(
-    busAddress: keyring.busAddress, timeout: keyring.timeout, afterwards: loadCurl)
+  return SecretServiceAhead(timeout: keyring.timeout) { () throws(Failure) in
+    defer { loadCurl() }
+    let bus = try SecretServiceBus(busAddress: keyring.busAddress, timeout: keyring.timeout)
+    try bus.bind(mayStart: false)
+    try bus.negotiateAhead()
+    return bus
+  }
 }

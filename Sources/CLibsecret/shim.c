@@ -1,4 +1,4 @@
-// dladdr(3)
+// dladdr(3), pthread_clockjoin_np(3)
 #define _GNU_SOURCE
 #include "shim.h"
 
@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 static struct authctl_libsecret table;
 static const struct authctl_libsecret *loaded;
@@ -48,52 +49,13 @@ const char *authctl_libsecret_path(void) {
   return info.dli_fname;
 }
 
-struct connecting {
-  GDBusConnection *connection;
-  GError *error;
-  int done;
-};
-
-static void on_connected(GObject *source, GAsyncResult *result, void *data) {
-  (void)source;
-  struct connecting *state = data;
-  state->connection = table.g_dbus_connection_new_for_address_finish(result, &state->error);
-  state->done = 1;
-}
-
-static int on_alarm(void *late) {
-  *(int *)late = 1;
-  return 0;
-}
-
-GDBusConnection *authctl_bus_connect(
-    const char *address, unsigned milliseconds, GErrorOut error) {
-  // G_DBUS_CONNECTION_FLAGS_AUTHENTICATION_CLIENT, _MESSAGE_BUS_CONNECTION
-  const int flags = 1 << 0 | 1 << 3;
-  int late = 0;
-  struct connecting *state = calloc(1, sizeof *state);
-  if (!state) abort();
-  GCancellable *cancellable = table.g_cancellable_new();
-  GMainContext *context = table.g_main_context_new();
-  GSource *alarm = table.g_timeout_source_new(milliseconds);
-  table.g_source_set_callback(alarm, on_alarm, &late, NULL);
-  table.g_source_attach(alarm, context);
-  table.g_main_context_push_thread_default(context);
-  table.g_dbus_connection_new_for_address(address, flags, NULL, cancellable, on_connected, state);
-  while (!state->done && !late) table.g_main_context_iteration(context, 1);
-  table.g_main_context_pop_thread_default(context);
-  table.g_source_destroy(alarm);
-  table.g_source_unref(alarm);
-  table.g_cancellable_cancel(cancellable);
-  table.g_object_unref((GObject *)cancellable);
-  // What GDBus still holds of a connection that came too late is left to it: it cannot be
-  // cancelled at every point, and on_connected may be called whenever this context runs.
-  if (!state->done) return NULL;
-  GDBusConnection *connection = state->connection;
-  *error = state->error;
-  free(state);
-  table.g_main_context_unref(context);
-  return connection;
+int authctl_join(pthread_t thread, long milliseconds) {
+  struct timespec end;
+  clock_gettime(CLOCK_MONOTONIC, &end);
+  long nanoseconds = end.tv_nsec + milliseconds % 1000 * 1000000;
+  end.tv_sec += milliseconds / 1000 + nanoseconds / 1000000000;
+  end.tv_nsec = nanoseconds % 1000000000;
+  return pthread_clockjoin_np(thread, NULL, CLOCK_MONOTONIC, &end);
 }
 
 static size_t service_type;

@@ -24,20 +24,28 @@ final class SecretServiceBus {
   /// The D-Bus name of the last call's error.
   private var remoteError: String?
 
-  /// Connects to the bus at `address` within `timeout` seconds, which `bind` shares.
-  init(address: String, timeout: Double) throws(Failure) {
+  /// Connects to the bus at `busAddress`, which is what DBUS_SESSION_BUS_ADDRESS says: for ever, on
+  /// one that takes the connection and says nothing, so this is for a thread for which nobody has to
+  /// wait (`SecretServiceAhead`). The calls that follow have `timeout` seconds in all.
+  /// https://docs.gtk.org/gio/ctor.DBusConnection.new_for_address_sync.html
+  init(busAddress: String?, timeout: Double) throws(Failure) {
+    let address = try sessionBusAddress(busAddress)
     guard let table = authctl_libsecret_load() else {
       throw .keyringLibraryMissing(String(cString: authctl_libsecret_error()))
     }
     c = table.pointee
     limit = timeout
     deadline = Self.now() + timeout
+    let flags =
+      AUTHCTL_G_DBUS_CONNECTION_FLAGS_AUTHENTICATION_CLIENT
+      | AUTHCTL_G_DBUS_CONNECTION_FLAGS_MESSAGE_BUS_CONNECTION
     var error: UnsafeMutablePointer<GError>?
-    guard let connected = authctl_bus_connect(address, UInt32(timeout * 1000), &error)
+    guard
+      let connected = c.g_dbus_connection_new_for_address_sync(
+        address, Int32(flags), nil, nil, &error)
     else {
-      guard let error else { throw .keyringTimeout("the D-Bus session", seconds: timeout) }
-      let words = String(cString: error.pointee.message)
-      table.pointee.g_error_free(error)
+      let words = error.map { String(cString: $0.pointee.message) } ?? "no reason given"
+      if let error { c.g_error_free(error) }
       throw .busUnreachable(address, words)
     }
     connection = connected

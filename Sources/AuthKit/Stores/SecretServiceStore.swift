@@ -216,7 +216,10 @@ public final class SecretServiceStore: SessionStore {
   private func connected() throws(Failure) -> SecretServiceBus {
     if let ahead {
       self.ahead = nil
-      bus = try ahead.bus()
+      do throws(Failure) { bus = try ahead.bus() } catch {
+        // Another try would take as long again; what else was wrong it will tell.
+        if error.kind == .storeTimeout { throw error }
+      }
     }
     if let bus, !bus.isGone {
       bus.begin(timeout)
@@ -224,14 +227,15 @@ public final class SecretServiceStore: SessionStore {
     }
     bus = nil
     let fresh = try connect()
+    try fresh.bind()
     bus = fresh
     return fresh
   }
 
-  private func connect() throws(Failure) -> SecretServiceBus {
-    let bus = try SecretServiceBus(address: try sessionBusAddress(busAddress), timeout: timeout)
-    try bus.bind()
-    return bus
+  func connect() throws(Failure) -> SecretServiceBus {
+    try SecretServiceAhead(timeout: timeout) { [busAddress, timeout] () throws(Failure) in
+      try SecretServiceBus(busAddress: busAddress, timeout: timeout)
+    }.bus()
   }
 
   /// Paths of the items with these attributes, all of them unlocked.

@@ -8,9 +8,8 @@ extension SecretServiceStore {
     var checks: [Check] = []
     var step = "bus"
     do throws(Failure) {
-      let address = try sessionBusAddress(busAddress)
-      let bus = try SecretServiceBus(address: address, timeout: timeout)
-      checks.append(Check(step, .ok, Self.shown(address)))
+      let bus = try connect()
+      checks.append(Check(step, .ok, Self.shown(try sessionBusAddress(busAddress))))
       step = "daemon"
       try bus.bind()
       checks.append(Self.daemon(bus))

@@ -8,6 +8,7 @@
 //   https://docs.gtk.org/gio/    https://docs.gtk.org/gobject/    https://docs.gtk.org/glib/
 #pragma once
 
+#include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -16,7 +17,6 @@
 typedef struct _GObject GObject;
 typedef struct _GCancellable GCancellable;
 typedef struct _GDBusConnection GDBusConnection;
-typedef struct _GAsyncResult GAsyncResult;
 typedef struct _GMainContext GMainContext;
 typedef struct _GSource GSource;
 typedef struct _GVariant GVariant;
@@ -55,9 +55,6 @@ typedef struct _GObjectClass {
 // https://docs.gtk.org/gobject/callback.ClassInitFunc.html
 typedef void (*GClassInitFunc)(void *class_, void *_Nullable data);
 
-// https://docs.gtk.org/gio/callback.AsyncReadyCallback.html
-typedef void (*GAsyncReadyCallback)(
-    GObject *_Nullable source, GAsyncResult *result, void *_Nullable data);
 // https://docs.gtk.org/gio/callback.DBusSignalCallback.html
 typedef void (*GDBusSignalCallback)(
     GDBusConnection *connection, const char *_Nullable sender, const char *path,
@@ -67,6 +64,8 @@ typedef int (*GSourceFunc)(void *_Nullable data);
 
 // Values of enums that stand in the headers (gio/gioenums.h).
 enum {
+  AUTHCTL_G_DBUS_CONNECTION_FLAGS_AUTHENTICATION_CLIENT = 1 << 0,
+  AUTHCTL_G_DBUS_CONNECTION_FLAGS_MESSAGE_BUS_CONNECTION = 1 << 3,
   AUTHCTL_G_DBUS_CALL_FLAGS_NO_AUTO_START = 1 << 0,
   AUTHCTL_G_IO_ERROR_TIMED_OUT = 24,
 };
@@ -78,8 +77,6 @@ void g_object_unref(GObject *);
 uint32_t g_io_error_quark(void);
 char *_Nullable g_dbus_error_get_remote_error(const GError *);
 int g_dbus_error_strip_remote_error(GError *);
-GCancellable *g_cancellable_new(void);
-void g_cancellable_cancel(GCancellable *);
 GMainContext *g_main_context_new(void);
 void g_main_context_unref(GMainContext *);
 void g_main_context_push_thread_default(GMainContext *);
@@ -108,10 +105,8 @@ int g_variant_get_boolean(GVariant *);
 uint32_t g_variant_get_uint32(GVariant *);
 void g_variant_unref(GVariant *);
 int g_variant_is_of_type(GVariant *, const GVariantType *);
-void g_dbus_connection_new_for_address(
-    const char *, int flags, void *_Nullable observer, GCancellable *_Nullable, GAsyncReadyCallback,
-    void *_Nullable);
-GDBusConnection *_Nullable g_dbus_connection_new_for_address_finish(GAsyncResult *, GErrorOut);
+GDBusConnection *_Nullable g_dbus_connection_new_for_address_sync(
+    const char *, int flags, void *_Nullable observer, GCancellable *_Nullable, GErrorOut);
 int g_dbus_connection_is_closed(GDBusConnection *);
 GVariant *_Nullable g_dbus_connection_call_sync(
     GDBusConnection *, const char *name, const char *path, const char *interface,
@@ -148,8 +143,6 @@ void secret_value_unref(SecretValue *);
   FN(g_io_error_quark) \
   FN(g_dbus_error_get_remote_error) \
   FN(g_dbus_error_strip_remote_error) \
-  FN(g_cancellable_new) \
-  FN(g_cancellable_cancel) \
   FN(g_main_context_new) \
   FN(g_main_context_unref) \
   FN(g_main_context_push_thread_default) \
@@ -177,8 +170,7 @@ void secret_value_unref(SecretValue *);
   FN(g_variant_get_uint32) \
   FN(g_variant_unref) \
   FN(g_variant_is_of_type) \
-  FN(g_dbus_connection_new_for_address) \
-  FN(g_dbus_connection_new_for_address_finish) \
+  FN(g_dbus_connection_new_for_address_sync) \
   FN(g_dbus_connection_is_closed) \
   FN(g_dbus_connection_call_sync) \
   FN(g_dbus_connection_signal_subscribe) \
@@ -216,12 +208,9 @@ const char *authctl_libsecret_error(void);
 /// The file of the library, as the dynamic linker found it; "" before it is loaded.
 const char *authctl_libsecret_path(void);
 
-/// A connection to the message bus at `address`, ours alone. NULL with `error`, or NULL without:
-/// it took longer than `milliseconds`. After authctl_libsecret_load().
-/// https://docs.gtk.org/gio/func.DBusConnection.new_for_address.html, because the _sync form waits
-/// for ever on a bus that takes the connection and says nothing.
-GDBusConnection *_Nullable authctl_bus_connect(
-    const char *address, unsigned milliseconds, GErrorOut error);
+/// Waits for the end of `thread`, for so many milliseconds at most; 0 when it has ended.
+/// https://man7.org/linux/man-pages/man3/pthread_tryjoin_np.3.html
+int authctl_join(pthread_t thread, long milliseconds);
 
 /// A SecretService (a GDBusProxy) that talks to `owner` over `connection`; no message is sent.
 SecretService *_Nullable authctl_secret_service_new(
