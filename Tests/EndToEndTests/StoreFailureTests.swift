@@ -237,6 +237,15 @@ import Testing
       }
       let login = try await shop.login("--store-timeout", "1s")
       #expect(login.status == 12)
+      // Begun before the options were read; who does not get to ask does not wait.
+      for words in [["get", "/me", "--nope"], ["get", "/me", "-p", "other"]]
+        + Array(
+          repeating: ["whoami", "--nope"], count: 3)
+      {
+        let start = ContinuousClock.now
+        #expect(try await shop.box.run(words).status == 2)
+        #expect(ContinuousClock.now - start < .seconds(20), "\(words)")
+      }
       #expect(try await api.counts() == [:])
       shop.box.continueKeyring()
       #expect(try await shop.box.run("get", "/me").stdout == Shop.me)

@@ -52,7 +52,8 @@ final class SecretServiceBus {
   }
 
   deinit {
-    negotiation?.wait()
+    // One that nobody wants the end of goes on with what it holds: the keyring may be stuck.
+    guard negotiation == nil else { return }
     if let service { c.g_object_unref(service) }
     c.g_object_unref(connection)
   }
