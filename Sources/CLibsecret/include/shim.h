@@ -198,8 +198,8 @@ struct authctl_libsecret {
 };
 
 /// Opens libsecret-1.so.0 on the first call. NULL when it or one of the functions is missing:
-/// authctl_libsecret_error() says what. First it takes those variables out of the environment that
-/// would turn libsecret to another store or GLib to printing what it sends.
+/// authctl_libsecret_error() says what. Variables that would turn libsecret to another store or GLib
+/// to printing what it sends are gone by then (Hardening.swift).
 const struct authctl_libsecret *_Nullable authctl_libsecret_load(void);
 
 /// The words of dlerror(3) after authctl_libsecret_load() gave NULL; else "".
