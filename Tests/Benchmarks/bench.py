@@ -156,7 +156,10 @@ def token(bench):
     bench.group("token", [("authctl token", [bench.authctl, "token", "-p", "plain"]), lookup],
                 {lookup[0]: 1.15})
     bench.group("status", [("authctl status", [bench.authctl, "status"]), lookup], {})
-    bench.instructions("token", [bench.authctl, "token", "-p", "plain"])
+    words = [bench.authctl, "token", "-p", "plain"]
+    bench.peak("memory, token", [("authctl token", words),
+                                 ("secret-tool lookup", lookup[1].split())])
+    bench.instructions("token", words)
 
 
 def compare_get(bench, title, url, profile, bounds, others=True, **more):
@@ -178,14 +181,21 @@ def get_http(bench):
         ("authctl get", [bench.authctl, "get", "-p", "plain", url]),
         ("curl, token in hand", ["curl", "-sH", f"Authorization: Bearer {TOKEN}", url])],
         {"curl, token in hand": 1.1}, more={"AUTHCTL_TOKEN": TOKEN})
-    bench.instructions("get, http", [bench.authctl, "get", "-p", "plain", url])
+    words = [bench.authctl, "get", "-p", "plain", url]
+    bench.peak("memory, get", [("authctl get", words), ("curl, token in hand", ["curl", "-s", url])])
+    bench.instructions("get, http", words)
 
 
 def get_refresh(bench):
-    refresh = [bench.authctl, "token", "-p", "renewed", "--force-refresh"]
-    curl = f'curl -s {bench.http}/token; curl -s {bench.http}/me'
-    bench.group("refresh", [("authctl token --force-refresh", refresh),
-                            ("sh, curl twice", ["sh", "-c", curl])], {})
+    """The token has ended: a new pair is fetched and stored, then the request sent."""
+    url = f"{bench.http}/me"
+    idiom = (f'curl -sd "r=$(secret-tool lookup service bench)" {bench.http}/token '
+             f"| secret-tool store --label renewed service renewed; "
+             f'curl -sH "Authorization: Bearer $(secret-tool lookup service renewed)" {url}')
+    bench.run(bench.authctl, "refresh", "-p", "renewed")
+    bench.group("get with a refresh", [
+        ("authctl get", [bench.authctl, "get", "-p", "renewed", url]),
+        ("sh, secret-tool, curl, twice", ["sh", "-c", idiom])], {})
 
 
 def get_https(bench):

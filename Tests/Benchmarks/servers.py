@@ -31,11 +31,12 @@ def certificate(folder):
 
 
 def nginx(folder, http, https):
-    """Starts nginx; it serves a small answer at any path, 1 GiB at /large, tokens at /token."""
+    """Starts nginx; it serves a small answer at any path, 1 GiB at /large, at /token tokens
+    that have ended already."""
     os.makedirs(f"{folder}/files", exist_ok=True)
     with open(f"{folder}/files/large", "wb") as file:
         file.truncate(1 << 30)
-    token = '{"access_token":"new-token-0123456789","refresh_token":"again","expires_in":1}'
+    token = '{"access_token":"new-token-0123456789","refresh_token":"again","expires_in":0}'
     tls = f"listen 127.0.0.1:{https} ssl; ssl_certificate {folder}/server.pem; " \
         f"ssl_certificate_key {folder}/server.key;" if https else ""
     with open(f"{folder}/nginx.conf", "w") as file:
