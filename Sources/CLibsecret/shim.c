@@ -6,7 +6,6 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 static struct authctl_libsecret table;
 static const struct authctl_libsecret *loaded;
@@ -49,13 +48,8 @@ const char *authctl_libsecret_path(void) {
   return info.dli_fname;
 }
 
-int authctl_join(pthread_t thread, long milliseconds) {
-  struct timespec end;
-  clock_gettime(CLOCK_MONOTONIC, &end);
-  long nanoseconds = end.tv_nsec + milliseconds % 1000 * 1000000;
-  end.tv_sec += milliseconds / 1000 + nanoseconds / 1000000000;
-  end.tv_nsec = nanoseconds % 1000000000;
-  return pthread_clockjoin_np(thread, NULL, CLOCK_MONOTONIC, &end);
+int authctl_join(pthread_t thread, clockid_t clock, const struct timespec *end) {
+  return pthread_clockjoin_np(thread, NULL, clock, end);
 }
 
 static size_t service_type;

@@ -47,9 +47,10 @@ final class App {
 
   init(
     globals: Globals, json: Bool = false, environment: [String: String],
-    before: Hardening.Before? = nil, keyringAhead: SecretServiceAhead? = nil
+    before: Hardening.Before? = nil, begun: Preload.Begun? = nil
   ) {
-    self.keyringAhead = keyringAhead
+    keyringAhead = begun?.keyring
+    openedConfig = begun?.config
     self.environment = environment
     self.before = before
     self.globals = globals

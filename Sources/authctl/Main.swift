@@ -48,7 +48,7 @@ enum Main {
   ) throws(Failure) -> Int32 {
     let type: any ParsableCommand.Type
     let parsed: any ParsableCommand
-    let ahead: SecretServiceAhead?
+    let begun: Preload.Begun?
     switch try CommandWords.wish(arguments) {
     case .version(let asJSON):
       return write(
@@ -61,7 +61,7 @@ enum Main {
       return write(text + "\n")
     case .run(let command, let words, let name):
       type = command
-      ahead = (command as? any Command.Type)?.preloads.begin(words, environment)
+      begun = (command as? any Command.Type)?.preloads.begin(words, environment)
       do { parsed = try type.parseAsRoot(words) } catch {
         throw CommandWords.usage(type.message(for: error), of: name, words)
       }
@@ -71,7 +71,7 @@ enum Main {
     }
     let app = App(
       globals: command.globals, json: command.wantsJSON, environment: environment, before: before,
-      keyringAhead: ahead)
+      begun: begun)
     do throws(Failure) { return try command.run(in: app) } catch {
       var failure = error
       failure.profile = failure.profile ?? app.context.profile

@@ -10,23 +10,27 @@ struct Preload: OptionSet {
   /// Something is sent.
   static let http = Preload(rawValue: 2)
 
-  /// Begins; with the keyring only where nothing says that the session is elsewhere.
-  func begin(_ words: [String], _ environment: [String: String]) -> SecretServiceAhead? {
-    beginAhead(
-      keyring: contains(.session) ? Self.keyring(words, environment) : nil, http: contains(.http))
+  /// What was begun.
+  struct Begun {
+    let keyring: SecretServiceAhead?
+    /// `config.toml`, where it had to be looked into.
+    let config: Config?
   }
 
-  private static func keyring(
-    _ words: [String], _ environment: [String: String]
-  ) -> (busAddress: String?, timeout: Double)? {
-    let elsewhere =
-      App.namesToken(environment) || !(environment["AUTHCTL_STORE"] ?? "").isEmpty
+  /// Begins; with the keyring only where nothing says that the session is elsewhere.
+  func begin(_ words: [String], _ environment: [String: String]) -> Begun {
+    let mayAskKeyring = contains(.session) && !Self.isElsewhere(words, environment)
+    let config = mayAskKeyring ? try? App.profiles(environment).config() : nil
+    let keyring = config.flatMap { $0.store == .secretService ? $0.storeTimeout : nil }.map {
+      (busAddress: environment["DBUS_SESSION_BUS_ADDRESS"], timeout: $0)
+    }
+    return Begun(keyring: beginAhead(keyring: keyring, http: contains(.http)), config: config)
+  }
+
+  private static func isElsewhere(_ words: [String], _ environment: [String: String]) -> Bool {
+    App.namesToken(environment) || !(environment["AUTHCTL_STORE"] ?? "").isEmpty
       || words.contains {
         $0.utf8.starts(with: "--store".utf8) || ["--anonymous", "--help", "-h"].contains($0)
       }
-    guard !elsewhere, let config = try? App.profiles(environment).config(),
-      config.store ?? .secretService == .secretService
-    else { return nil }
-    return (environment["DBUS_SESSION_BUS_ADDRESS"], config.storeTimeout ?? 30)
   }
 }

@@ -18,14 +18,13 @@ extension App {
   func storeName() throws(Failure) -> StoreName {
     let variable = environment["AUTHCTL_STORE"].flatMap { $0.isEmpty ? nil : $0 }
     if let text = globals.store ?? variable { return try StoreName(named: text) }
-    let config = try config()
-    return config.store ?? .secretService
+    return try config().store
   }
 
   /// The store `name`.
   func store(_ name: StoreName, mayPrompt: Bool) throws(Failure) -> any SessionStore {
     let config = try config()
-    let timeout = globals.storeTimeout?.seconds ?? config.storeTimeout ?? 30
+    let timeout = globals.storeTimeout?.seconds ?? config.storeTimeout
     switch name {
     case .secretService:
       defer { keyringAhead = nil }

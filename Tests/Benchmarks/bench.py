@@ -152,13 +152,12 @@ def completion(bench):
 
 
 def token(bench):
-    lookup = ("secret-tool lookup", "secret-tool lookup service bench")
-    bench.group("token", [("authctl token", [bench.authctl, "token", "-p", "plain"]), lookup],
-                {lookup[0]: 1.15})
-    bench.group("status", [("authctl status", [bench.authctl, "status"]), lookup], {})
+    lookup = ("secret-tool lookup", ["secret-tool", "lookup", "service", "bench"])
     words = [bench.authctl, "token", "-p", "plain"]
-    bench.peak("memory, token", [("authctl token", words),
-                                 ("secret-tool lookup", lookup[1].split())])
+    pair = [("authctl token", words), lookup]
+    bench.group("token", pair, {lookup[0]: 1.15})
+    bench.group("status", [("authctl status", [bench.authctl, "status"]), lookup], {})
+    bench.peak("memory, token", pair)
     bench.instructions("token", words)
 
 
@@ -177,12 +176,12 @@ def compare_get(bench, title, url, profile, bounds, others=True, **more):
 def get_http(bench):
     compare_get(bench, "get, http", f"{bench.http}/me", "plain", {"sh, secret-tool, curl": 0.9})
     url = f"{bench.http}/me"
-    bench.group("get, AUTHCTL_TOKEN, http", [
-        ("authctl get", [bench.authctl, "get", "-p", "plain", url]),
-        ("curl, token in hand", ["curl", "-sH", f"Authorization: Bearer {TOKEN}", url])],
-        {"curl, token in hand": 1.1}, more={"AUTHCTL_TOKEN": TOKEN})
     words = [bench.authctl, "get", "-p", "plain", url]
-    bench.peak("memory, get", [("authctl get", words), ("curl, token in hand", ["curl", "-s", url])])
+    pair = [("authctl get", words),
+            ("curl, token in hand", ["curl", "-sH", f"Authorization: Bearer {TOKEN}", url])]
+    bench.group("get, AUTHCTL_TOKEN, http", pair, {"curl, token in hand": 1.1},
+                more={"AUTHCTL_TOKEN": TOKEN})
+    bench.peak("memory, get", pair)
     bench.instructions("get, http", words)
 
 

@@ -66,8 +66,7 @@ import Testing
       let asked = Mutable(0)
       let api = try box.recorder { index, request in
         guard Scene.route(of: request) == "POST /x" else { return script.answering(index, request) }
-        asked.increase()
-        return asked.value == 1 ? .http(401, "{}") : .http(200, "{}")
+        return asked.increase() == 1 ? .http(401, "{}") : .http(200, "{}")
       }
       script["POST /login"] = Script.tokens()
       script["POST /refresh"] = Script.tokens(["access_token": "access-2", "expires_in": 900])

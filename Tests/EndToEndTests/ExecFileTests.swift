@@ -91,9 +91,9 @@ import Testing
       let answers = Mutable(0)
       let padding = String(repeating: "x", count: 30_000)
       let api = try box.recorder { _, request in
-        answers.increase()
+        let number = answers.increase()
         return Scene.route(of: request) == "POST /logout"
-          ? .http(204) : Scene.tokens("token-\(answers.value)-\(padding)-end", "r", seconds: 1)
+          ? .http(204) : Scene.tokens("token-\(number)-\(padding)-end", "r", seconds: 1)
       }
       try box.profile("shop", Scene.profile(api.url))
       try await box.signIn("shop")

@@ -15,8 +15,8 @@ import Testing
       let api = try box.recorder { _, request in
         switch Scene.route(of: request) {
         case "POST /login":
-          logins.increase()
-          return Scene.tokens("token-of-login-\(logins.value)", "refresh-\(logins.value)")
+          let number = logins.increase()
+          return Scene.tokens("token-of-login-\(number)", "refresh-\(number)")
         case "POST /refresh":
           latch.wait()
           return Scene.tokens("token-of-renewal", "refresh-of-renewal")
@@ -48,8 +48,7 @@ import Testing
       let api = try box.recorder { _, request in
         switch Scene.route(of: request) {
         case "POST /login":
-          logins.increase()
-          return Scene.tokens("token-of-login-\(logins.value)")
+          return Scene.tokens("token-of-login-\(logins.increase())")
         case "GET /slow":
           latch.wait()
           return .http(

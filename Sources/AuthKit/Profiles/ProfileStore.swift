@@ -275,9 +275,9 @@ public struct Config: Sendable, Equatable {
   /// The profile that is used when nothing else chooses one.
   public var defaultProfile: String?
   /// The store.
-  public var store: StoreName?
+  public var store = StoreName.secretService
   /// Seconds that a store operation may take.
-  public var storeTimeout: Double?
+  public var storeTimeout = 30.0
   /// Seconds to wait for another process's refresh.
   public var lockTimeout: Double?
 

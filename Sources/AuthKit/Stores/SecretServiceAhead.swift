@@ -1,5 +1,3 @@
-internal import CLibsecret
-
 /// A connection to the Secret Service that is made on a thread of its own: while the options of a
 /// command are read, or because it may hang.
 ///
@@ -23,8 +21,8 @@ public final class SecretServiceAhead {
   /// - Throws: what making it threw; `storeTimeout` when it is not there within the time limit. It is
   ///   left to itself then: GDBus has no limit for a bus that says nothing.
   func bus() throws(Failure) -> SecretServiceBus {
-    let limit = Int(timeout * 1000) + 1
-    guard work?.wait(by: { authctl_join($0, limit) }) ?? true, let outcome else {
+    let hasEnded = work?.wait(by: { SecretServiceBus.join($0, within: timeout) }) ?? true
+    guard hasEnded, let outcome else {
       throw .keyringTimeout("the D-Bus session", seconds: timeout)
     }
     return try outcome.get()

@@ -387,6 +387,14 @@ final class SecretServiceBus {
     return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
   }
 
+  /// As pthread_join(3), for `seconds` at most: 0 when the thread has ended.
+  static func join(_ thread: pthread_t, within seconds: Double) -> Int32 {
+    let end = now() + seconds
+    let whole = end.rounded(.down)
+    var time = timespec(tv_sec: Int(whole), tv_nsec: Int((end - whole) * 1e9))
+    return authctl_join(thread, CLOCK_MONOTONIC, &time)
+  }
+
   /// libsecret keeps values in locked memory and wipes that, but falls back to malloc(3) when
   /// RLIMIT_MEMLOCK is used up: so they are wiped here too. The value is ours alone.
   private func release(_ value: OpaquePointer) {
