@@ -56,12 +56,13 @@ import='^\s*(@\S+\s+)*((public|package|internal|fileprivate|private)\s+)?import\
 # Doors.
 exit='(\bGlibc\.|(?<![\w.]))(_exit|exit|_Exit|quick_exit)\s*\('
 door 'libcurl is spoken to by these files of one room' "${import}CCurl\\b" \
-  Sources/AuthKit/HTTP/Curl*.swift Sources/AuthKit/HTTP/WebURL.swift
+  Sources/AuthKit/HTTP/Curl/Curl*.swift Sources/AuthKit/HTTP/URL/WebURL.swift
 door 'libsecret is spoken to by these files' "${import}CLibsecret\\b" \
-  Sources/AuthKit/Stores/SecretServiceBus.swift Sources/AuthKit/Stores/SecretServicePrompt.swift
-door 'libcrypt is spoken to by this one file' "${import}CCrypt\\b" Sources/AuthKit/Stores/Scrypt.swift
+  Sources/AuthKit/Stores/SecretService/SecretService{Bus,Prompt}.swift
+door 'libcrypt is spoken to by this one file' "${import}CCrypt\\b" \
+  Sources/AuthKit/Stores/Files/Scrypt.swift
 door 'TOML is read by this one file' "${import}TOMLKit\\b" \
-  Sources/AuthKit/Profiles/TOMLDocument.swift
+  Sources/AuthKit/Profiles/TOML/TOMLDocument.swift
 door 'libraries are opened by the three C targets' '\bdlopen\s*\(' \
   Sources/CCrypt/shim.c Sources/CCurl/shim.c Sources/CLibsecret/shim.c
 door 'the one exit is in Main.swift' "$exit" \
@@ -71,21 +72,21 @@ exits=$(code "$exit" Sources/authctl/Main.swift | tail -n +2)
 # Read by Main; cleaned before anything is loaded.
 door 'the environment is read in Main.swift and handed on' \
   '\b(secure_)?getenv\s*\(|\benviron\b|ProcessInfo' \
-  Sources/authctl/Main.swift Sources/AuthKit/Hardening.swift
+  Sources/authctl/Main.swift Sources/AuthKit/Base/Hardening.swift
 door 'the clock is read in App.swift and handed on' \
   'CLOCK_REALTIME|(?<![\w.])time\s*\(\s*(nil|NULL|&)|gettimeofday|\bDate\s*\(|SystemClock' \
-  Sources/authctl/App.swift
+  Sources/authctl/App/App.swift
 # Bounds of waiting, which no test sets.
 door 'time limits are kept by the store and by password commands; waits are timed by App.uptime' \
-  'CLOCK_MONOTONIC|ContinuousClock|SuspendingClock' Sources/authctl/App.swift \
-  Sources/AuthKit/Stores/SecretServiceBus.swift Sources/authctl/SecretCommand.swift
+  'CLOCK_MONOTONIC|ContinuousClock|SuspendingClock' Sources/authctl/App/App.swift \
+  Sources/AuthKit/Stores/SecretService/SecretServiceBus.swift Sources/authctl/System/SecretCommand.swift
 door 'questions are asked by Terminal.swift' '"/dev/tty"|\btcsetattr\s*\(|\bgetpass\s*\(' \
-  Sources/authctl/Terminal.swift
+  Sources/authctl/System/Terminal.swift
 # A number on a line with an exit code, but 0; the table itself is the one place that has them.
 exit_code='exitCode\b.*(?<![\w.])[1-9]\d*\b|(?<![\w.])[1-9]\d*\b.*\bexitCode\b'
 exit_code+='|(?<![\w.])exit\s*\(\s*[1-9]'
 never 'numbers of exit codes stand in Failure.swift' "$exit_code" Sources
-numbers=$(code '^\s*case (\.\w+,? ?)+: \d{1,3}$' Sources | grep -v '^Sources/AuthKit/Failure.swift:')
+numbers=$(code '^\s*case (\.\w+,? ?)+: \d{1,3}$' Sources | grep -v '^Sources/AuthKit/Base/Failure.swift:')
 [ -z "$numbers" ] || report 'numbers of exit codes stand in Failure.swift' <<<"$numbers"
 never 'a command ends with 0 or throws a Failure' '\breturn\s+[1-9]\d*\s*$' Sources/authctl/Commands
 never 'what is true of one preset stands in its TOML file' \
@@ -104,7 +105,8 @@ wire='contains\s*\(\s*"\\[rn]|hasPrefix\s*\(|hasSuffix\s*\('
 wire+='|(?<!utf8)\.split\s*\(\s*(separator:\s*|whereSeparator:\s*\\\.)["i]|^\s*\.split\s*\(\s*separator:\s*"'
 wire+='|\.components\s*\(|(firstIndex|lastIndex)\s*\(\s*of:\s*"|\.isNewline\b'
 never 'compare utf8 bytes here, not Characters' "$wire" \
-  Sources/AuthKit/HTTP Sources/AuthKit/SignIn Sources/AuthKit/Stores
+  Sources/AuthKit/Base/Redactor.swift Sources/AuthKit/HTTP \
+  Sources/AuthKit/SignIn Sources/AuthKit/Stores
 
 # What nobody may write.
 never 'not in this house' \

@@ -49,7 +49,7 @@ enum Main {
     let type: any ParsableCommand.Type
     let parsed: any ParsableCommand
     let begun: Preload.Begun?
-    switch try CommandWords.wish(arguments) {
+    switch try CommandFinder.resolve(arguments) {
     case .version(let asJSON):
       return write(
         (asJSON ? Libraries.opened().json.serialized() : Libraries.installed().line) + "\n")
@@ -63,7 +63,7 @@ enum Main {
       type = command
       begun = (command as? any Command.Type)?.preloads.begin(words, environment)
       do { parsed = try type.parseAsRoot(words) } catch {
-        throw CommandWords.usage(type.message(for: error), of: name, words)
+        throw CommandFinder.usage(type.message(for: error), of: name, words)
       }
     }
     guard let command = parsed as? any Command else {
@@ -86,7 +86,7 @@ enum Main {
     let asJSON =
       App.wantsJSONErrors(nil, false, environment)
       || CommandLine.arguments.contains { $0 == "--errors=json" }
-      || CommandLine.arguments.contains("--json") && !CommandWords.isRequest(CommandLine.arguments)
+      || CommandLine.arguments.contains("--json") && !CommandFinder.isRequest(CommandLine.arguments)
       || hasPair("--errors", "json")
     Console(
       quiet: false, verbosity: 0, errorsAsJSON: asJSON, redactor: Redactor(),

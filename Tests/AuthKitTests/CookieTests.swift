@@ -2,8 +2,8 @@ import Testing
 
 @testable import AuthKit
 
-private let now = Moment(seconds: 1_796_047_509)
-private let later = Moment(seconds: 1_796_047_509 + 100)
+private let now = Timestamp(seconds: 1_796_047_509)
+private let later = Timestamp(seconds: 1_796_047_509 + 100)
 private let shop = "https://api.shop.example:443"
 
 extension CookieJar {
@@ -16,7 +16,7 @@ extension CookieJar {
   }
 
   fileprivate func sent(
-    _ origin: String = shop, _ path: String = "/", isSecure: Bool = true, at time: Moment = now
+    _ origin: String = shop, _ path: String = "/", isSecure: Bool = true, at time: Timestamp = now
   ) -> String? {
     header(for: origin, path: path, isSecure: isSecure, now: time)
   }
@@ -87,7 +87,7 @@ extension CookieJar {
       cookie
         == Cookie(
           name: "jwt", value: "a.b.c", path: "/api", secure: true,
-          expires: Moment(seconds: now.seconds + 60), originText: shop))
+          expires: Timestamp(seconds: now.seconds + 60), originText: shop))
   }
 }
 
@@ -228,7 +228,7 @@ extension CookieJar {
     ("99999999999999999999", nil), ("30 No\u{301}v 2026 14:05:09", nil),
   ])
   func dates(text: String, seconds: Double?) {
-    #expect(Moment.parse(cookieDate: Array(text.utf8))?.seconds == seconds)
+    #expect(Timestamp.parse(cookieDate: Array(text.utf8))?.seconds == seconds)
   }
 }
 
@@ -236,7 +236,7 @@ extension CookieJar {
   @Test func fiftyCookies() {
     var jar = CookieJar((1...50).map { "c\($0)=v; Max-Age=\($0 == 7 ? 50 : 5000)" })
     #expect(jar.cookies.count == 50)
-    func store(_ header: String, at time: Moment = now) -> CookieJar.Outcome {
+    func store(_ header: String, at time: Timestamp = now) -> CookieJar.Outcome {
       jar.store(setCookie: header, origin: shop, requestPath: "/", now: time)
     }
     #expect(store("c51=v") == .overflow)

@@ -14,7 +14,7 @@ extension CurlRecipe {
   }
 
   /// The `[login]` of the profile that the settings make.
-  func login() throws -> Call {
+  func login() throws -> RecipeRequest {
     let store = ProfileStore(configDirectory: "/nonexistent/authctl", home: "/nonexistent")
     let url: [(key: String, value: JSONValue)] = [("url", .string(url))]
     return try #require(try store.draft("shop", settings: url + settings).profile.recipe.login)
@@ -24,13 +24,13 @@ extension CurlRecipe {
   func json() throws -> String? { try expansion.json(try login())?.text }
 
   /// The same for a form.
-  func form() throws -> String { Expansion.form(try expansion.flat(try login())).text }
+  func form() throws -> String { TemplateFiller.form(try expansion.flat(try login())).text }
 
-  private var expansion: Expansion {
-    var values = Values()
+  private var expansion: TemplateFiller {
+    var values = TemplateValues()
     if let username { values[.username] = SharedSecret(username) }
     values[.password] = password
-    return Expansion(values: values, profile: "shop")
+    return TemplateFiller(values: values, profile: "shop")
   }
 }
 

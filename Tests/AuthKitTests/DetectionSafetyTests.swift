@@ -151,23 +151,24 @@ import Testing
 
   // MARK: Marks of products
 
-  private func answer(_ status: Int, _ headers: [String] = [], _ body: String = "") throws -> Answer
+  private func answer(_ status: Int, _ headers: [String] = [], _ body: String = "") throws
+    -> RecipeResponse
   {
     var head = Array("HTTP/1.1 \(status) OK".utf8).withUnsafeBytes { ResponseHead(statusLine: $0) }
     for line in headers { Array(line.utf8).withUnsafeBytes { head.add(line: $0) } }
-    return Answer(
+    return RecipeResponse(
       head: head, body: Array(body.utf8),
       url: try WebURL("https://api.shop.example/", from: .person),
       of: try ProfileReader.read(text: "url = \"https://api.shop.example\"", name: "p", file: nil))
   }
 
-  private func read(_ text: String, of preset: String = "x") throws -> Mark? {
+  private func read(_ text: String, of preset: String = "x") throws -> Fingerprint? {
     var values = ProfileValues()
     try values.add(try TOMLDocument(text, label: preset), source: .preset(preset))
-    return try Mark.read(values, preset)
+    return try Fingerprint.read(values, preset)
   }
 
-  private func mark(_ text: String) throws -> Mark? { try read("[detect]\n" + text) }
+  private func mark(_ text: String) throws -> Fingerprint? { try read("[detect]\n" + text) }
 
   @Test func marksAreReadWhole() throws {
     let mark = try #require(
@@ -210,7 +211,7 @@ import Testing
       #expect((mark != nil) == text.contains("\n[detect]\n"), "\(name)")
       if mark != nil { names.append(name) }
     }
-    #expect(Mark.all().map(\.preset) == names)
+    #expect(Fingerprint.all().map(\.preset) == names)
     #expect(!names.isEmpty)
   }
 }

@@ -117,7 +117,7 @@ import Testing
 @Suite struct RetryTests {
   /// Without a server's word: 1, 2, 4 … 60 s.
   @Test func doubles() {
-    var retry = Retry()
+    var retry = RetryPolicy()
     retry.times = 100
     let waits = (1...9).map { retry.wait(failed: $0, elapsed: 0, told: nil, jitter: 1) }
     #expect(waits == [1, 2, 4, 8, 16, 32, 60, 60, 60])
@@ -127,11 +127,11 @@ import Testing
       let wait = retry.wait(failed: 1, elapsed: 0, told: nil) ?? 0
       #expect((0.8...1.2).contains(wait))
     }
-    #expect(Retry().wait(failed: 1, elapsed: 0, told: 0) == nil)
+    #expect(RetryPolicy().wait(failed: 1, elapsed: 0, told: 0) == nil)
   }
 
   @Test func bounds() {
-    var retry = Retry()
+    var retry = RetryPolicy()
     retry.times = 3
     for (told, wait) in [(0, 0), (60, 60), (61, nil), (.infinity, nil)] as [(Double, Double?)] {
       #expect(retry.wait(failed: 1, elapsed: 0, told: told) == wait)
@@ -146,14 +146,14 @@ import Testing
   }
 
   @Test func methods() {
-    var retry = Retry()
+    var retry = RetryPolicy()
     #expect(!retry.covers(method: "GET"))
     retry.times = 1
     #expect(retry.covers(method: "GET") && retry.covers(method: "HEAD"))
     #expect(!retry.covers(method: "POST") && !retry.covers(method: "get"))
     retry.allMethods = true
     #expect(retry.covers(method: "POST"))
-    let statuses = (100...599).filter(Retry.isPassing)
+    let statuses = (100...599).filter(RetryPolicy.isPassing)
     #expect(statuses == [408, 429, 500, 502, 503, 504])
   }
 
@@ -169,7 +169,7 @@ import Testing
   func retryAfter(text: String, seconds: Double?) {
     var head = ResponseHead()
     Array("Retry-After: \(text)".utf8).withUnsafeBytes { head.add(line: $0) }
-    #expect(Retry.retryAfter(head, now: Moment(seconds: 784_111_777)) == seconds)
+    #expect(RetryPolicy.retryAfter(head, now: Timestamp(seconds: 784_111_777)) == seconds)
   }
 
   /// A date is that of the server's clock.
@@ -177,8 +177,8 @@ import Testing
     var head = ResponseHead()
     head.add(line: "Retry-After: Sun, 06 Nov 1994 08:49:47 GMT")
     head.add(line: "Date: Sun, 06 Nov 1994 08:49:40 GMT")
-    #expect(Retry.retryAfter(head, now: Moment(seconds: 0)) == 7)
-    #expect(Retry.retryAfter(ResponseHead(), now: Moment(seconds: 0)) == nil)
+    #expect(RetryPolicy.retryAfter(head, now: Timestamp(seconds: 0)) == 7)
+    #expect(RetryPolicy.retryAfter(ResponseHead(), now: Timestamp(seconds: 0)) == nil)
   }
 }
 
@@ -190,11 +190,11 @@ import Testing
       ("1000000000/s", nil), ("", nil), (" 20/s", nil),
     ] as [(String, Double?)])
   func rates(text: String, interval: Double?) {
-    #expect(Pace.interval(text) == interval)
+    #expect(RateLimit.interval(text) == interval)
   }
 
   @Test func turns() {
-    var pace = Pace(interval: 2)
+    var pace = RateLimit(interval: 2)
     #expect(pace.turn(now: 100) == 0)
     #expect(pace.turn(now: 100) == 2)
     #expect(pace.turn(now: 101) == 3)
@@ -206,7 +206,7 @@ import Testing
     #expect(pace.turn(now: 201) == 11)
     pace.pause(1, now: 201)
     #expect(pace.turn(now: 201) == 13)
-    var free = Pace()
+    var free = RateLimit()
     #expect(free.turn(now: 5) == 0 && free.turn(now: 5) == 0)
   }
 }

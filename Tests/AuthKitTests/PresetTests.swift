@@ -9,7 +9,7 @@ private func recipe(_ preset: String) throws -> Recipe {
   ).recipe
 }
 
-private func names(_ body: Call.Body?) -> [String] {
+private func names(_ body: RecipeRequest.Body?) -> [String] {
   if case .object(let fields)? = body { fields.map(\.name) } else { [] }
 }
 
@@ -70,7 +70,9 @@ private func header(_ recipe: Recipe, _ name: String) -> String {
   @Test func vaporBasic() throws {
     let recipe = try recipe("vapor-basic")
     #expect(text(recipe.login?.path) == "/api/v1/signin")
-    #expect(recipe.login?.authorization == .basic && recipe.login?.encoding == Call.Encoding.none)
+    #expect(
+      recipe.login?.authorization == .basic && recipe.login?.encoding == RecipeRequest.Encoding.none
+    )
     #expect(names(recipe.refresh?.body) == ["refreshToken"] && recipe.refresh?.encoding == .json)
     #expect(recipe.whoami?.method == "GET" && recipe.whoami?.authorization == .access)
     #expect(recipe.session.expiresAt.map(\.form) == [.tokenPayload])
@@ -107,7 +109,7 @@ private func header(_ recipe: Recipe, _ name: String) -> String {
     let form = try recipe("form")
     #expect(names(form.login?.body) == ["username", "password"] && form.login?.encoding == .form)
     let token = try recipe("basic-token").login
-    #expect(token?.authorization == .basic && token?.encoding == Call.Encoding.none)
+    #expect(token?.authorization == .basic && token?.encoding == RecipeRequest.Encoding.none)
     #expect(token?.method == "POST" && token?.body == nil)
     let basic = try recipe("http-basic")
     #expect(basic.session.keepPassword && basic.login?.method == "GET")

@@ -18,12 +18,12 @@ private func shown(_ template: Template?) -> String {
   }.joined()
 }
 
-private func shown(_ pairs: [Call.Pair]) -> [String] {
+private func shown(_ pairs: [RecipeRequest.Pair]) -> [String] {
   pairs.map { "\($0.name)=\(shown($0.value))" }
 }
 
 /// Members of a body, `a.b=TEXT`.
-private func shown(_ body: Call.Body?, _ name: String = "") -> [String] {
+private func shown(_ body: RecipeRequest.Body?, _ name: String = "") -> [String] {
   switch body {
   case .template(let template): ["\(name)=\(shown(template))"]
   case .literal(let value): ["\(name)=\(value.serialized())"]
@@ -34,7 +34,7 @@ private func shown(_ body: Call.Body?, _ name: String = "") -> [String] {
   }
 }
 
-private func shown(_ place: Place) -> String {
+private func shown(_ place: ValueSource) -> String {
   switch place {
   case .pointer(let pointer): pointer
   case .header(let name): "header:\(name)"
@@ -47,12 +47,14 @@ private func shown(_ conditions: [Condition]) -> [String] {
   conditions.map { shown($0.place) + ($0.text.map { "=" + $0 } ?? "") }
 }
 
-private func shown(_ kept: [Kept]) -> [String] { kept.map { "\($0.name)=\(shown($0.place))" } }
+private func shown(_ kept: [Extraction]) -> [String] {
+  kept.map { "\($0.name)=\(shown($0.place))" }
+}
 
 /// An answer of a server, as libcurl hands it on.
 private func answer(
   _ status: Int, _ body: String = "", headers: [String] = [], recipe text: String = ""
-) throws -> Answer {
+) throws -> RecipeResponse {
   func bytes(_ text: String, _ use: (UnsafeRawBufferPointer) -> Void) {
     Array(text.utf8).withUnsafeBytes { use($0) }
   }
@@ -60,7 +62,7 @@ private func answer(
   bytes("HTTP/1.1 \(status) Told") { head = ResponseHead(statusLine: $0) }
   for line in headers { bytes(line) { head.add(line: $0) } }
   let profile = try ProfileReader.read(text: base + text, name: "shop", file: nil)
-  return Answer(
+  return RecipeResponse(
     head: head, body: Array(body.utf8), url: try WebURL("https://h.example/", from: .person),
     of: profile)
 }
@@ -126,9 +128,9 @@ private func answer(
       body = { scope = "{vars.scope}", in = { deep = "{vars.scope}" }, name = "{username}" }
       """)
     let login = try #require(filled.login)
-    var values = Values()
+    var values = TemplateValues()
     values[.username] = SharedSecret("ada")
-    let expansion = Expansion(values: values, profile: "shop")
+    let expansion = TemplateFiller(values: values, profile: "shop")
     #expect(try expansion.json(login)?.text == #"{"name":"ada"}"#)
     #expect(expansion.isLeftOut(login.headers[0].value))
     // Where it must be there, an empty one is told before anything is sent.
@@ -164,11 +166,11 @@ private func answer(
     let names = login.requiredNames(request: RequestRecipe())
     #expect(names == [Template.Name.field("b")], "{otp?} and {field.a?} are required by nothing")
 
-    func sent(_ values: Values) throws -> [String] {
-      let expansion = Expansion(values: values, profile: "shop")
+    func sent(_ values: TemplateValues) throws -> [String] {
+      let expansion = TemplateFiller(values: values, profile: "shop")
       return try expansion.headers(login.headers).map { "\($0.name): \($0.shownValue ?? "-")" }
     }
-    var values = Values()
+    var values = TemplateValues()
     #expect(try sent(values) == ["X-Fixed: 1"])
     values[.otp] = SharedSecret("123456")
     #expect(try sent(values) == ["X-OTP: 123456", "X-Fixed: 1"])
@@ -180,7 +182,7 @@ private func answer(
     let recipe = try recipe("[login]\npath = \"/in\"\nheaders = { X-A = \"{field.a}\" }\n")
     let headers = try #require(recipe.login?.headers)
     do {
-      _ = try Expansion(values: Values(), profile: "shop").headers(headers)
+      _ = try TemplateFiller(values: TemplateValues(), profile: "shop").headers(headers)
       Issue.record("an empty header")
     } catch {
       #expect(error.kind == .inputNeeded && error.message.contains("{field.a}"))
@@ -195,7 +197,7 @@ private func answer(
     let call = try #require(recipe.login)
     var seen: Set<String> = []
     for _ in 0..<100 {
-      let body = try Expansion(values: Values(), profile: "shop").json(call)
+      let body = try TemplateFiller(values: TemplateValues(), profile: "shop").json(call)
       let name = try #require(try JSONValue.parse(body?.text ?? "")["name"]?.text)
       #expect(name.wholeMatch(of: /me-[0-9a-f]{16}/) != nil, "\(name)")
       seen.insert(name)
@@ -245,11 +247,11 @@ private func answer(
     let factor = try #require(recipe.secondFactor)
     #expect(factor.call == nil && factor.conditions.isEmpty && factor.take.isEmpty)
     let call = try #require(recipe.login)
-    var values = Values()
+    var values = TemplateValues()
     values[.username] = SharedSecret("ada")
     values[.password] = SharedSecret("pw")
     func body() throws -> String? {
-      try Expansion(values: values, profile: "shop").json(call)?.text
+      try TemplateFiller(values: values, profile: "shop").json(call)?.text
     }
     #expect(try body() == #"{"name":"ada","password":"pw"}"#)
     values[.otp] = SharedSecret("1")
@@ -333,7 +335,7 @@ private func answer(
         "X-CSRFToken=<taken.csrf>", "Referer=https://api.shop.example/v2",
       ])
     #expect(shown(recipe.request.headers) == ["Authorization=Bearer <access_token>"])
-    func needs(_ call: Call?) throws -> Bool {
+    func needs(_ call: RecipeRequest?) throws -> Bool {
       prefetch.isNeeded(for: try #require(call).names(request: recipe.request))
     }
     #expect(try needs(recipe.login))

@@ -22,7 +22,8 @@ struct SecretTests {
     fclose(file)
     let sources = #filePath.split(separator: "/").dropLast(3).joined(separator: "/")
     let status = system(
-      "cd '\(path)' && swiftc -typecheck -swift-version 6 '/\(sources)/Sources/AuthKit/Secret.swift' "
+      "cd '\(path)' && swiftc -typecheck -swift-version 6 -package-name authctl "
+        + "'/\(sources)/Sources/AuthKit/Base/Secret.swift' "
         + "leak.swift >/dev/null 2>&1 </dev/null")
     #expect((status == 0) == isFine)
   }

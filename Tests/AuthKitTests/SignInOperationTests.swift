@@ -239,7 +239,8 @@ import Testing
       login.authorization == .none,
       let path = login.path.plainText, case .object(let fields)? = login.body,
       let type = [
-        Call.Encoding.json: "application/json", .form: Self.form, .multipart: "multipart/form-data",
+        RecipeRequest.Encoding.json: "application/json", .form: Self.form,
+        .multipart: "multipart/form-data",
       ][login.encoding]
     else { return }
     let members = fields.map { "\"\($0.name)\":{}" }.joined(separator: ",")

@@ -1,6 +1,6 @@
 /// Looks at an API to see how it wants to be spoken to: GET requests without a credential, to the
 /// origin that was named and to no other (security rule A13).
-public struct Detector {
+package struct Detector {
   /// Requests that one look may make.
   static let mostRequests = 12
   /// Bytes of an answer, and seconds for it.
@@ -11,7 +11,7 @@ public struct Detector {
   private let http: HTTPClient
   private let profile: Profile
   private var detection: Detection
-  private var answers: [String: Answer] = [:]
+  private var answers: [String: RecipeResponse] = [:]
   /// The API's description was found.
   private var hasDocument = false
   /// A path that wants a credential, by the API's description.
@@ -20,7 +20,7 @@ public struct Detector {
   /// A look at the API of `profile`, which needs no recipe.
   ///
   /// - Throws: `Failure` of kind `origin_refused` for cleartext http to another machine.
-  public init(_ profile: Profile, base: WebURL, http: HTTPClient) throws(Failure) {
+  package init(_ profile: Profile, base: WebURL, http: HTTPClient) throws(Failure) {
     guard base.origin.isSecure || base.origin.isLoopback else {
       throw Failure(
         .originRefused, "detection asks by https, or this machine: not \(base.origin)",
@@ -42,8 +42,8 @@ public struct Detector {
   /// Asks until something is certain or nothing is left to ask.
   ///
   /// - Throws: what sending the first request throws: an API that does not answer shows nothing.
-  public mutating func run() throws(Failure) -> Detection {
-    var marks = Mark.all()
+  package mutating func run() throws(Failure) -> Detection {
+    var marks = Fingerprint.all()
     try ask("/")
     look(for: &marks, at: "/")
     for path in Self.documents where !isCertain && !hasDocument {
@@ -93,7 +93,7 @@ public struct Detector {
     do throws(Failure) {
       let url = try WebURL(start + path, from: .person)
       let (head, body) = try http.look(at: url, seconds: Self.seconds, most: Self.mostBytes)
-      answers[path] = Answer(head: head, body: body, url: url, of: profile)
+      answers[path] = RecipeResponse(head: head, body: body, url: url, of: profile)
       detection.tried.append("GET \(path): \(head.status)")
     } catch {
       // An API that cannot be reached shows nothing; one that answers strangely may show more.
@@ -104,7 +104,7 @@ public struct Detector {
 
   // MARK: - Marks of products
 
-  private mutating func look(for marks: inout [Mark], at path: String) {
+  private mutating func look(for marks: inout [Fingerprint], at path: String) {
     guard let answer = answers[path] else { return }
     for mark in marks where mark.path == path && mark.isShown(by: answer) {
       var finding = Finding(

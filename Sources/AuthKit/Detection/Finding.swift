@@ -1,7 +1,7 @@
 /// One thing that a look at an API showed.
-public struct Finding {
+package struct Finding {
   /// How sure it is.
-  public enum Certainty: String, Sendable, CaseIterable, Comparable {
+  package enum Certainty: String, Sendable, CaseIterable, Comparable {
     /// It may be so.
     case possible
     /// A document says so, without the answer's form.
@@ -10,7 +10,7 @@ public struct Finding {
     case certain
 
     /// In the order of the cases.
-    public static func < (left: Certainty, right: Certainty) -> Bool {
+    package static func < (left: Certainty, right: Certainty) -> Bool {
       left.rank < right.rank
     }
 
@@ -18,18 +18,18 @@ public struct Finding {
   }
 
   /// How sure it is.
-  public var certainty: Certainty
+  package var certainty: Certainty
   /// Where it shows: `/openapi.json`.
-  public var place: String
+  package var place: String
   /// What was found: `signs in with JSON at /api/token/, like simplejwt`.
-  public var what: String
+  package var what: String
   /// By what it shows: `POST /api/token/ takes username and password`.
-  public var why: String
+  package var why: String
   /// The profile's keys that it leads to; none, when this program cannot sign in by it.
-  public var settings: [(key: String, value: JSONValue)] = []
+  package var settings: [(key: String, value: JSONValue)] = []
 
   /// The preset that it leads to.
-  public var preset: String? { settings.first { $0.key == "preset" }?.value.text }
+  package var preset: String? { settings.first { $0.key == "preset" }?.value.text }
 
   init(_ certainty: Certainty, at place: String, _ what: String, why: String) {
     self.certainty = certainty
@@ -40,14 +40,14 @@ public struct Finding {
 }
 
 /// What a look at an API came to.
-public struct Detection {
+package struct Detection {
   /// The API's base as it was asked.
-  public var url: String
+  package var url: String
   /// Each request with what came of it, in order: `GET /openapi.json: 404`.
-  public var tried: [String] = []
+  package var tried: [String] = []
   /// What was found, the surest first.
-  public var findings: [Finding] = []
+  package var findings: [Finding] = []
 
   /// The surest finding that a profile can be made of.
-  public var best: Finding? { findings.first { !$0.settings.isEmpty } }
+  package var best: Finding? { findings.first { !$0.settings.isEmpty } }
 }

@@ -10,7 +10,7 @@ struct OpenAPI {
     var method: String
     /// Below `basePath`.
     var path: String
-    var encoding: Call.Encoding
+    var encoding: RecipeRequest.Encoding
     /// Names of the body's properties with their schemas.
     var fields: [(key: String, value: JSONValue)]
     /// Names of the properties that must be there.
@@ -179,8 +179,8 @@ struct OpenAPI {
   }
 
   /// JSON before a form before multipart, where there is a choice.
-  private func body(of operation: JSONValue) -> (Call.Encoding, JSONValue)? {
-    let types: [(String, Call.Encoding)] = [
+  private func body(of operation: JSONValue) -> (RecipeRequest.Encoding, JSONValue)? {
+    let types: [(String, RecipeRequest.Encoding)] = [
       ("application/json", .json), ("application/x-www-form-urlencoded", .form),
       ("multipart/form-data", .multipart),
     ]

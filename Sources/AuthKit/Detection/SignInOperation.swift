@@ -151,7 +151,7 @@ struct SignInOperation {
     }
   }()
 
-  private func isSame(_ login: Call) -> Bool {
+  private func isSame(_ login: RecipeRequest) -> Bool {
     guard login.method == operation.method, login.authorization == .none,
       let path = login.path.plainText, path.utf8.elementsEqual(operation.path.utf8),
       login.encoding == operation.encoding, case .object(let fields)? = login.body

@@ -4,16 +4,16 @@ internal import Glibc
 ///
 /// A regular file can be sent any number of times. What came from a pipe is kept only while it may
 /// have to be sent again: 1 MiB in memory, the rest in a file without a name (rule C5).
-public final class BodyFile {
+package final class BodyFile {
   /// What of a pipe is kept in memory, in bytes.
   private static let inMemory = 1 << 20
   /// A file without a name, of open(2); the macro is too much for Swift's reading of C.
   private static let nameless = 0o20000000 | O_DIRECTORY
 
   /// As the person wrote it; `-` is standard input.
-  public let path: String
+  package let path: String
   /// Bytes that will be sent; none where a pipe has not said it by its end.
-  public private(set) var length: Int64?
+  package private(set) var length: Int64?
   /// Whether what is read of a pipe is kept for another time.
   var isKept = false
 
@@ -39,7 +39,7 @@ public final class BodyFile {
   ///   - waits: read a pipe up to its end or to 1 MiB at once, so that its length is known.
   ///   - spoolFolder: a folder of this user's alone, for what else is kept of a pipe.
   /// - Throws: `failed` when it cannot be read.
-  public init(
+  package init(
     _ path: String, option: String, withoutLineEnds: Bool = false, waits: Bool = true,
     spoolFolder: String?
   ) throws(Failure) {
@@ -73,10 +73,10 @@ public final class BodyFile {
   }
 
   /// Whether the body is all bytes of the file that `path` names.
-  public var isWhole: Bool { isRegular && start == 0 && !withoutLineEnds && path != "-" }
+  package var isWhole: Bool { isRegular && start == 0 && !withoutLineEnds && path != "-" }
 
   /// Whether all of it can be sent from the beginning, once more or for the first time.
-  public var isRepeatable: Bool { isRegular || kept != nil }
+  package var isRepeatable: Bool { isRegular || kept != nil }
 
   /// Back to the beginning; false where a part of a pipe has gone.
   func rewind() -> Bool {

@@ -1,20 +1,20 @@
 /// A cookie as the server set it (RFC 6265), bound to the one origin that did (security rule A10).
-public struct Cookie: Sendable, Equatable {
+package struct Cookie: Sendable, Equatable {
   /// The name, compared by bytes.
-  public var name: String
+  package var name: String
   /// The value, quotes included where the server wrote them. A secret.
-  public var value: String
+  package var value: String
   /// Requests to this path and below it carry the cookie.
-  public var path: String
+  package var path: String
   /// Whether it is sent over https only.
-  public var secure: Bool
+  package var secure: Bool
   /// When it ends; `nil`: not told, or more than ten years from now.
-  public var expires: Moment?
+  package var expires: Timestamp?
   /// The exact origin that set it, canonical: `https://api.shop.example:443`.
-  public var originText: String
+  package var originText: String
 
   /// Equal by bytes in every text.
-  public static func == (left: Cookie, right: Cookie) -> Bool {
+  package static func == (left: Cookie, right: Cookie) -> Bool {
     left.isSame(as: right) && left.value.utf8.elementsEqual(right.value.utf8)
       && left.secure == right.secure && left.expires == right.expires
   }
@@ -25,7 +25,7 @@ public struct Cookie: Sendable, Equatable {
       && originText.utf8.elementsEqual(other.originText.utf8)
   }
 
-  fileprivate func isOver(_ now: Moment) -> Bool { expires.map { $0 <= now } ?? false }
+  fileprivate func isOver(_ now: Timestamp) -> Bool { expires.map { $0 <= now } ?? false }
 
   fileprivate var size: Int {
     name.utf8.count + value.utf8.count + path.utf8.count + originText.utf8.count
@@ -36,7 +36,7 @@ public struct Cookie: Sendable, Equatable {
 
 extension Cookie {
   /// Why a Set-Cookie header is not taken; the raw value says it for people.
-  public enum Refusal: String, Error, Sendable {
+  package enum Refusal: String, Error, Sendable {
     case noName = "it has no name"
     case badBytes = "it holds bytes that a cookie may not have"
     case tooLong = "it is longer than 4 KiB"
@@ -54,8 +54,8 @@ extension Cookie {
   ///   - origin: the canonical origin of the answer, `https://h:443`.
   ///   - requestPath: the path of the request, with or without its query.
   /// - Throws: `Refusal`.
-  public init(
-    setCookie: String, origin: String, requestPath: String, now: Moment
+  package init(
+    setCookie: String, origin: String, requestPath: String, now: Timestamp
   ) throws(Refusal) {
     let parts = setCookie.utf8.split(separator: UInt8(ascii: ";"), omittingEmptySubsequences: false)
       .map { Self.pair($0) }
@@ -113,7 +113,7 @@ extension Cookie {
     var path: String?
     var secure = false
     var hasDomain = false
-    private var expires: Moment?
+    private var expires: Timestamp?
     private var maxAge: Double?
 
     init(_ pairs: some Sequence<(name: [UInt8], value: [UInt8]?)>) {
@@ -123,7 +123,7 @@ extension Cookie {
         case "secure": secure = true
         case "domain": hasDomain = hasDomain || !value.isEmpty
         case "path": path = Self.path(value)
-        case "expires": expires = Moment.parse(cookieDate: value) ?? expires
+        case "expires": expires = Timestamp.parse(cookieDate: value) ?? expires
         case "max-age": maxAge = Self.maxAge(value) ?? maxAge
         default: break
         }
@@ -149,12 +149,14 @@ extension Cookie {
 
     /// Max-Age beats Expires. What ends before 1970 ends there; what ends in more than ten years
     /// has no end (security rule B5).
-    func end(now: Moment) -> Moment? {
+    func end(now: Timestamp) -> Timestamp? {
       if let maxAge {
-        guard maxAge > 0 else { return Moment(seconds: 0) }
-        return Moment.bounded(seconds: maxAge, now: now).map { Moment(seconds: now.seconds + $0) }
+        guard maxAge > 0 else { return Timestamp(seconds: 0) }
+        return Timestamp.bounded(seconds: maxAge, now: now).map {
+          Timestamp(seconds: now.seconds + $0)
+        }
       }
-      return expires.flatMap { Moment.bounded(max($0, Moment(seconds: 0)), now: now) }
+      return expires.flatMap { Timestamp.bounded(max($0, Timestamp(seconds: 0)), now: now) }
     }
   }
 }
@@ -163,9 +165,9 @@ extension Cookie {
 
 /// The cookies of a session. libcurl's own cookie engine is off: it ignores ports, and sends
 /// `Secure` cookies over http on loopback (security rule A10).
-public struct CookieJar: Sendable, Equatable {
+package struct CookieJar: Sendable, Equatable {
   /// What became of a Set-Cookie header.
-  public enum Outcome: Sendable, Equatable {
+  package enum Outcome: Sendable, Equatable {
     case stored
     /// The server ended the cookie; it is no longer here.
     case removed
@@ -176,13 +178,13 @@ public struct CookieJar: Sendable, Equatable {
   }
 
   /// The oldest first.
-  public private(set) var cookies: [Cookie] = []
+  package private(set) var cookies: [Cookie] = []
 
   /// An empty jar.
-  public init() {}
+  package init() {}
 
   /// Whether there is nothing in it.
-  public var isEmpty: Bool { cookies.isEmpty }
+  package var isEmpty: Bool { cookies.isEmpty }
 
   /// At most so many cookies.
   static let maximumCount = 50
@@ -195,8 +197,8 @@ public struct CookieJar: Sendable, Equatable {
   ///   - setCookie: the value of the header.
   ///   - origin: the canonical origin of the answer, `https://h:443`.
   ///   - requestPath: the path of the request, with or without its query.
-  public mutating func store(
-    setCookie: String, origin: String, requestPath: String, now: Moment
+  package mutating func store(
+    setCookie: String, origin: String, requestPath: String, now: Timestamp
   ) -> Outcome {
     do {
       return store(
@@ -209,7 +211,7 @@ public struct CookieJar: Sendable, Equatable {
     }
   }
 
-  private mutating func store(_ cookie: Cookie, now: Moment) -> Outcome {
+  private mutating func store(_ cookie: Cookie, now: Timestamp) -> Outcome {
     cookies.removeAll { $0.isOver(now) }
     let old = cookies.firstIndex { $0.isSame(as: cookie) }
     if cookie.isOver(now) {
@@ -231,7 +233,7 @@ public struct CookieJar: Sendable, Equatable {
   ///   - origin: the canonical origin of the request; only its own cookies are sent.
   ///   - path: the path of the request, with or without its query.
   ///   - isSecure: whether the request goes over https.
-  public func header(for origin: String, path: String, isSecure: Bool, now: Moment) -> String? {
+  package func header(for origin: String, path: String, isSecure: Bool, now: Timestamp) -> String? {
     var requestPath = Self.withoutQuery(path)
     if requestPath.first != UInt8(ascii: "/") { requestPath = [UInt8(ascii: "/")] }
     let matching = cookies.enumerated().filter { _, cookie in
@@ -263,7 +265,7 @@ public struct CookieJar: Sendable, Equatable {
 
 extension CookieJar {
   /// The jar as it is stored in the session.
-  public var json: JSONValue {
+  package var json: JSONValue {
     .array(
       cookies.map { cookie in
         var members: [(key: String, value: JSONValue)] = [
@@ -278,7 +280,7 @@ extension CookieJar {
 
   /// The jar that `json` made; `nil` when it is not one. Its texts are checked like a server's:
   /// they go into a header.
-  public init?(json: JSONValue) {
+  package init?(json: JSONValue) {
     guard case .array(let elements) = json, elements.count <= Self.maximumCount else { return nil }
     for element in elements {
       guard let name = element["name"]?.text, let value = element["value"]?.text,
@@ -288,10 +290,10 @@ extension CookieJar {
         name.utf8.allSatisfy({ (0x21...0x7E) ~= $0 && $0 != 0x3B && $0 != 0x3D }),
         value.utf8.allSatisfy({ (0x20...0x7E) ~= $0 && $0 != 0x3B })
       else { return nil }
-      var expires: Moment?
+      var expires: Timestamp?
       if let stored = element["expires"] {
         guard let seconds = stored.double else { return nil }
-        expires = Moment(seconds: seconds)
+        expires = Timestamp(seconds: seconds)
       }
       cookies.append(
         Cookie(
@@ -304,10 +306,10 @@ extension CookieJar {
 
 // MARK: - Dates in cookies
 
-extension Moment {
+extension Timestamp {
   /// Reads a date as cookies have it, in whatever order (RFC 6265, section 5.1.1): the first
   /// words that look like a time, a day, a month and a year.
-  static func parse(cookieDate bytes: [UInt8]) -> Moment? {
+  static func parse(cookieDate bytes: [UInt8]) -> Timestamp? {
     var time: [Int]?
     var day: Int?
     var month: Int?
@@ -327,7 +329,7 @@ extension Moment {
     if 70...99 ~= year { year += 1900 }
     if 0...69 ~= year { year += 2000 }
     guard year >= 1601 else { return nil }
-    return Moment(
+    return Timestamp(
       year: year, month: month, day: day, hour: time[0], minute: time[1], second: time[2])
   }
 

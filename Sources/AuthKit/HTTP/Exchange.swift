@@ -3,19 +3,19 @@
 /// way at once.
 ///
 /// Once a hop has left the credential's origins nothing is attached again, even back home (A6).
-public struct Exchange {
+package struct Exchange {
   private let client: HTTPClient
   private let credential: Credential?
   private let maximumRedirects: Int
   private let followAllMethods: Bool
   private let timeLimit: Double?
   private let staysHome: Bool
-  private let start: Moment
+  private let start: Timestamp
   /// The headers that the person gave.
   private var personalHeaders: [WireHeader]
   private let homes: [Origin]
   private var request: WireRequest
-  private var hops: HTTPClient.Hops
+  private var hops: HTTPClient.RedirectTrace
   private var isHome = true
   private var count = 0
   /// The redirect that the last head was.
@@ -42,7 +42,7 @@ public struct Exchange {
     start = client.clock()
     personalHeaders = request.headers
     homes = credential?.origins ?? [request.url.origin]
-    hops = HTTPClient.Hops(
+    hops = HTTPClient.RedirectTrace(
       carriedCredential: credential != nil, url: request.url, cookies: credential?.cookies)
   }
 
@@ -70,7 +70,7 @@ public struct Exchange {
   }
 
   /// Reads the head of the answer: nil when it is a redirect, whose body nobody wants.
-  mutating func take(_ head: ResponseHead) -> HTTPClient.Hops? {
+  mutating func take(_ head: ResponseHead) -> HTTPClient.RedirectTrace? {
     if hops.carriedCredential { keepCookies(of: head) }
     let follows = followAllMethods || request.method == "GET" || request.method == "HEAD"
     guard let target = head.redirect, follows, maximumRedirects > 0 else { return hops }
@@ -188,15 +188,15 @@ public struct Exchange {
 
 extension HTTPClient {
   /// What a followed chain of redirects has done to the request.
-  public struct Hops {
+  package struct RedirectTrace {
     /// Whether the answer is to a request that carried the credential.
-    public var carriedCredential: Bool
+    package var carriedCredential: Bool
     /// Where the last request went.
-    public var url: WebURL
+    package var url: WebURL
     /// The redirect to what looks like a page for signing in, where one was followed.
-    public var signInPage: String?
+    package var signInPage: String?
     /// The credential's cookies, with what the answers so far have set; none where none are kept.
-    public var cookies: CookieJar?
+    package var cookies: CookieJar?
     /// The Set-Cookie headers behind those.
     var newCookies: [NewCookie] = []
   }

@@ -1,11 +1,11 @@
 /// A request that carries the session, and what may go where.
-public struct Credential {
+package struct Credential {
   /// The recipe's headers, filled.
-  public var headers: [WireHeader]
+  package var headers: [WireHeader]
   /// Origins that may receive them.
-  public var origins: [Origin]
+  package var origins: [Origin]
   /// Cookies that the recipe keeps; none, when it keeps none.
-  public var cookies: CookieJar?
+  package var cookies: CookieJar?
 
   init(headers: [WireHeader], origins: [Origin], cookies: CookieJar?) {
     self.headers = headers
@@ -15,17 +15,17 @@ public struct Credential {
 }
 
 /// Sends requests for one profile: limits, TLS, proxies, redirects, and where a credential may go.
-public final class HTTPClient {
+package final class HTTPClient {
   /// A sign-in, refresh, logout or whoami: 30 s in all and 1 MiB (rule B6).
-  public static let signInTime: Double = 30
+  package static let signInTime: Double = 30
   static let signInBody = 1 << 20
 
   private let network: NetworkRecipe
   private let base: Origin
   let options: HTTPOptions
   private let environment: [String: String]
-  let clock: () -> Moment
-  let began: Moment
+  let clock: () -> Timestamp
+  let began: Timestamp
   /// Header names of the recipe whose values are never shown, in lower case.
   private let secretHeaders: Set<String>
   /// Gets the lines of `-v` and `--trace`; none without them.
@@ -44,9 +44,9 @@ public final class HTTPClient {
   ///   - warn: gets what must be said, whatever the verbosity.
   ///   - log: gets the lines of `-v`, masked by place.
   ///   - trace: gets libcurl's own remarks.
-  public init(
+  package init(
     profile: Profile, base: Origin, options: HTTPOptions, environment: [String: String],
-    clock: @escaping () -> Moment, warn: @escaping (String) -> Void, log: ((String) -> Void)?,
+    clock: @escaping () -> Timestamp, warn: @escaping (String) -> Void, log: ((String) -> Void)?,
     trace: ((String) -> Void)?
   ) {
     network = profile.recipe.network
@@ -123,9 +123,9 @@ public final class HTTPClient {
   }
 
   /// How the server of `url` is reached: a GET that carries nothing and is over with the head of
-  /// its answer. What does not work stands in `Reach.failure`.
-  public func reach(_ url: WebURL) -> Reach {
-    var reach = Reach()
+  /// its answer. What does not work stands in `ServerProbe.failure`.
+  package func reach(_ url: WebURL) -> ServerProbe {
+    var reach = ServerProbe()
     var isDirect = false
     do throws(Failure) {
       var settings =
@@ -161,10 +161,10 @@ public final class HTTPClient {
   /// - Parameters:
   ///   - timeLimit: seconds for all hops together, beside what `-m` leaves.
   ///   - staysHome: a redirect away from the credential's origins is refused.
-  public func exchange(
+  package func exchange(
     _ request: WireRequest, credential: Credential?, maximumRedirects: Int,
     followAllMethods: Bool, timeLimit: Double? = nil, staysHome: Bool = false,
-    onHead: (ResponseHead, Hops) throws(Failure) -> Void,
+    onHead: (ResponseHead, RedirectTrace) throws(Failure) -> Void,
     onBody: (UnsafeRawBufferPointer) throws(Failure) -> Void
   ) throws(Failure) {
     var exchange = Exchange(
@@ -184,7 +184,7 @@ public final class HTTPClient {
   }
 
   /// Last segments of paths at which people sign in (contract section 5).
-  public static let signInNames = [
+  package static let signInNames = [
     "login", "signin", "sign_in", "sign-in", "session", "sessions", "token", "auth", "authenticate",
   ]
 
@@ -290,7 +290,7 @@ public final class HTTPClient {
 
 extension CookieJar {
   @discardableResult
-  mutating func store(_ cookie: HTTPClient.NewCookie, now: Moment) -> Outcome {
+  mutating func store(_ cookie: HTTPClient.NewCookie, now: Timestamp) -> Outcome {
     store(
       setCookie: cookie.line, origin: cookie.origin.description, requestPath: cookie.path, now: now)
   }

@@ -1,53 +1,53 @@
 internal import Glibc
 
 /// What the command line says about how requests are sent.
-public struct HTTPOptions {
+package struct HTTPOptions {
   /// `-k`: for the request on the command line alone, never for a sign-in or a refresh (rule B13).
-  public var insecure = false
+  package var insecure = false
   /// The file of certificate authorities to trust, and no others (`--cacert`).
-  public var caFile: String?
+  package var caFile: String?
   /// A folder of them, hashed by openssl-rehash(1) (`--capath`).
-  public var caFolder: String?
+  package var caFolder: String?
   /// A client's certificate, in a PEM file (`--cert`).
-  public var clientCertificate: String?
+  package var clientCertificate: String?
   /// Its key, where that is in a file of its own (`--key`).
-  public var clientKey: String?
+  package var clientKey: String?
   /// What the key is encrypted with.
-  public var keyPassphrase: SharedSecret?
+  package var keyPassphrase: SharedSecret?
   /// The only public key that the server may have: `sha256//…` or a file (`--pinnedpubkey`).
-  public var pinnedKey: String?
+  package var pinnedKey: String?
   /// `--tlsv1.3`.
-  public var atLeastTLS13 = false
+  package var atLeastTLS13 = false
   /// `-x`; an empty one: no proxy.
-  public var proxy: ProxyAddress?
+  package var proxy: ProxyAddress?
   /// `NAME:PASSWORD` for whichever proxy is used.
-  public var proxyUser: SharedSecret?
+  package var proxyUser: SharedSecret?
   /// `--noproxy`.
-  public var noProxy: String?
+  package var noProxy: String?
   /// `--resolve`, each `HOST:PORT:ADDRESS`.
-  public var resolve: [String] = []
+  package var resolve: [String] = []
   /// `--connect-to`, each `HOST:PORT:HOST:PORT`.
-  public var connectTo: [String] = []
+  package var connectTo: [String] = []
   /// `--unix-socket`.
-  public var unixSocket: String?
+  package var unixSocket: String?
   /// `-4`, `-6`.
-  public var family = AddressFamily.any
+  package var family = AddressFamily.any
   /// `--http1.1`, `--http2`.
-  public var httpVersion = HTTPVersion.best
+  package var httpVersion = HTTPVersion.best
   /// Seconds; none: the profile's.
-  public var connectTimeout: Double?
+  package var connectTimeout: Double?
   /// `-m`, seconds.
-  public var totalTimeout: Double?
+  package var totalTimeout: Double?
   /// Ask for a compressed answer, and undo that (`--compressed`).
-  public var compressed = false
+  package var compressed = false
   /// `--trace`.
-  public var trace: TraceSink?
+  package var trace: TraceSink?
   /// Hears of the bytes of the request on the command line: received, of so many, sent, of so many.
-  public var onProgress: ((_ received: Int, _ all: Int?, _ sent: Int, _ allSent: Int?) -> Void)?
+  package var onProgress: ((_ received: Int, _ all: Int?, _ sent: Int, _ allSent: Int?) -> Void)?
   /// Gets what is known of each of its transfers at their end.
-  public var onFacts: ((TransferFacts) -> Void)?
+  package var onFacts: ((TransferFacts) -> Void)?
   /// As if no option had been given.
-  public init() {}
+  package init() {}
 
   /// What holds for every request, also for a renewal that the request needs: the way to the
   /// machine, never what is trusted less there.
@@ -134,16 +134,16 @@ public struct HTTPOptions {
 }
 
 /// A proxy, as `-x` names it: `[SCHEME://]HOST[:PORT]`.
-public struct ProxyAddress: Sendable {
+package struct ProxyAddress: Sendable {
   /// For libcurl; empty: no proxy.
-  public let text: String
+  package let text: String
   /// Whether it is literally this machine.
   let isLoopback: Bool
 
   private static let schemes = ["http", "https", "socks4", "socks4a", "socks5", "socks5h"]
 
   /// - Throws: `usage` for what is no proxy, or names a user (rule B7).
-  public init(_ text: String, option: String) throws(Failure) {
+  package init(_ text: String, option: String) throws(Failure) {
     self.text = text
     guard !text.isEmpty else {
       isLoopback = true

@@ -1,8 +1,8 @@
 /// Which bytes may stand in a request's head, and which headers nobody but authctl itself may set
 /// (security rules A3, A4, B2). Everything is judged by bytes.
-public enum HeaderSyntax {
+package enum HeaderSyntax {
   /// Whether `bytes` are a token: a method or a header's name. RFC 9110, section 5.6.2.
-  public static func isToken(_ bytes: some Collection<UInt8>) -> Bool {
+  package static func isToken(_ bytes: some Collection<UInt8>) -> Bool {
     !bytes.isEmpty
       && bytes.allSatisfy { byte in
         switch byte {
@@ -15,20 +15,20 @@ public enum HeaderSyntax {
   }
 
   /// Whether the UTF-8 of `text` is a token.
-  public static func isToken(_ text: String) -> Bool { isToken(text.utf8) }
+  package static func isToken(_ text: String) -> Bool { isToken(text.utf8) }
 
   /// Whether `bytes` may be the value of a header that a recipe sets: 0x20 to 0x7E, at least one,
   /// no space at either end.
-  public static func isRecipeValue(_ bytes: some Collection<UInt8>) -> Bool {
+  package static func isRecipeValue(_ bytes: some Collection<UInt8>) -> Bool {
     !bytes.isEmpty && isUserValue(bytes) && bytes.allSatisfy { $0 >= 0x20 && $0 < 0x7F }
   }
 
   /// Whether the UTF-8 of `text` may be the value of a header that a recipe sets.
-  public static func isRecipeValue(_ text: String) -> Bool { isRecipeValue(text.utf8) }
+  package static func isRecipeValue(_ text: String) -> Bool { isRecipeValue(text.utf8) }
 
   /// Whether `bytes` may be the value of a header that the user gave by `-H`: TAB and what is not
   /// ASCII too, or nothing at all; no space or TAB at either end. RFC 9110, section 5.5.
-  public static func isUserValue(_ bytes: some Collection<UInt8>) -> Bool {
+  package static func isUserValue(_ bytes: some Collection<UInt8>) -> Bool {
     func isBlank(_ byte: UInt8?) -> Bool { byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t") }
     var last: UInt8?
     for byte in bytes {
@@ -39,18 +39,18 @@ public enum HeaderSyntax {
   }
 
   /// Whether the UTF-8 of `text` may be the value of a header that the user gave.
-  public static func isUserValue(_ text: String) -> Bool { isUserValue(text.utf8) }
+  package static func isUserValue(_ text: String) -> Bool { isUserValue(text.utf8) }
 
   /// Whether a recipe may not set the header `name`: it would change where the request goes or
   /// where it ends.
-  public static func isForbiddenInRecipe(_ name: String) -> Bool {
+  package static func isForbiddenInRecipe(_ name: String) -> Bool {
     let name = name.asciiLowercased
     return isForbiddenBesideCredential(name)
       || ["connection", "te", "trailer", "upgrade", "expect"].contains(name)
   }
 
   /// Whether `-H` may not set the header `name` in a request that carries a credential.
-  public static func isForbiddenBesideCredential(_ name: String) -> Bool {
+  package static func isForbiddenBesideCredential(_ name: String) -> Bool {
     let name = name.asciiLowercased
     return ["host", "content-length", "transfer-encoding"].contains(name)
       || name.utf8.starts(with: "proxy-".utf8)

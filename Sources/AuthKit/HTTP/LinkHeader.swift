@@ -1,11 +1,11 @@
 /// The header Link (RFC 8288, section 3): `<target>; rel="next"; title="a, b", <target>; …`.
-public enum LinkHeader {
+package enum LinkHeader {
   /// The target of the first link of the relation `next`, as the server wrote it.
   ///
   /// A link with `anchor` speaks of another document than this one, and is passed over.
   ///
   /// - Parameter values: of all Link headers of an answer.
-  public static func next(in values: [String]) -> String? {
+  package static func next(in values: [String]) -> String? {
     for value in values {
       var scan = Scan(bytes: Array(value.utf8)[...])
       while let link = scan.link() {

@@ -1,5 +1,5 @@
 /// Where an answer says what its next page is.
-public enum NextPage: Sendable, Equatable {
+package enum NextPage: Sendable, Equatable {
   /// `Link: rel="next"` (RFC 8288), and keys of the body that no other meaning is known of.
   case usual
   /// A JSON Pointer to the next page's URL.
@@ -8,7 +8,7 @@ public enum NextPage: Sendable, Equatable {
   case cursor(String, parameter: String)
 
   /// - Returns: nil for what is no JSON Pointer.
-  public init?(pointer text: String) {
+  package init?(pointer text: String) {
     guard text.utf8.first == UInt8(ascii: "/"), JSONValue.isPointer(text) else { return nil }
     self = .pointer(text)
   }
@@ -16,7 +16,7 @@ public enum NextPage: Sendable, Equatable {
   /// Reads `/POINTER=PARAMETER`; the last `=` parts them.
   ///
   /// - Returns: nil for what is not that.
-  public init?(cursor text: String) {
+  package init?(cursor text: String) {
     guard let mark = text.utf8.lastIndex(of: UInt8(ascii: "=")),
       case .pointer(let pointer) = NextPage(pointer: String(text[..<mark]))
     else { return nil }
@@ -30,7 +30,7 @@ public enum NextPage: Sendable, Equatable {
   /// - Parameter body: the page; asked for only where it may hold the answer. Nil: it is no JSON.
   /// - Throws: `failed` when what is there is no URL or cursor, `origin_refused` for a URL that
   ///   nobody follows (rule A8), what `body` throws.
-  public func url(
+  package func url(
     after head: ResponseHead, at url: WebURL, body: () throws(Failure) -> JSONValue?
   ) throws(Failure) -> WebURL? {
     switch self {
@@ -68,7 +68,7 @@ public enum NextPage: Sendable, Equatable {
   }
 
   /// A key of the body that looks as if it named the next page, where `usual` found none.
-  public static func hint(in body: JSONValue?) -> String? {
+  package static func hint(in body: JSONValue?) -> String? {
     guard let body else { return nil }
     let pointers = ["/next", "/links/next", "/next_page", "/next_page_url", "/paging/next"]
     return pointers.first { pointer in

@@ -4,13 +4,13 @@ final class ParallelExchanges {
     var exchange: Exchange
     /// The answer that is coming is the one that is wanted, and no redirect.
     var isFinal = false
-    let onHead: (ResponseHead, HTTPClient.Hops) throws(Failure) -> Void
+    let onHead: (ResponseHead, HTTPClient.RedirectTrace) throws(Failure) -> Void
     let onBody: (UnsafeRawBufferPointer) throws(Failure) -> Void
     let onEnd: (Failure?) -> Void
 
     init(
       _ exchange: Exchange,
-      _ onHead: @escaping (ResponseHead, HTTPClient.Hops) throws(Failure) -> Void,
+      _ onHead: @escaping (ResponseHead, HTTPClient.RedirectTrace) throws(Failure) -> Void,
       _ onBody: @escaping (UnsafeRawBufferPointer) throws(Failure) -> Void,
       _ onEnd: @escaping (Failure?) -> Void
     ) {
@@ -37,7 +37,7 @@ final class ParallelExchanges {
   /// is over, also when what went before has thrown.
   func start(
     _ exchange: Exchange,
-    onHead: @escaping (ResponseHead, HTTPClient.Hops) throws(Failure) -> Void,
+    onHead: @escaping (ResponseHead, HTTPClient.RedirectTrace) throws(Failure) -> Void,
     onBody: @escaping (UnsafeRawBufferPointer) throws(Failure) -> Void,
     onEnd: @escaping (Failure?) -> Void
   ) {

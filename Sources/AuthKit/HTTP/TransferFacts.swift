@@ -1,20 +1,20 @@
 /// What libcurl knows of a transfer at its end (`-w`).
 /// https://curl.se/libcurl/c/curl_easy_getinfo.html
-public struct TransferFacts {
+package struct TransferFacts {
   /// The status of the last answer; 0 for none.
-  public var status: Int
+  package var status: Int
   /// As libcurl numbers them: 1 is HTTP/1.0, 2 is HTTP/1.1, 3 is HTTP/2, 30 is HTTP/3.
-  public var httpVersion: Int
+  package var httpVersion: Int
   /// Bytes of the answer's headers, and of the request without its body.
-  public var headerSize, requestSize: Int
+  package var headerSize, requestSize: Int
   /// New connections.
-  public var connects: Int
+  package var connects: Int
   /// 0: the certificate was verified.
-  public var verifyResult: Int
+  package var verifyResult: Int
   /// Bytes of bodies as they were on the wire.
-  public var downloaded, uploaded: Int
+  package var downloaded, uploaded: Int
   /// Microseconds from the beginning until that was done.
-  public var nameLookup, connect, appConnect, preTransfer, startTransfer, total: Int
+  package var nameLookup, connect, appConnect, preTransfer, startTransfer, total: Int
   /// Addresses and ports; empty for no connection.
-  public var peer, own: (address: String, port: Int)
+  package var peer, own: (address: String, port: Int)
 }

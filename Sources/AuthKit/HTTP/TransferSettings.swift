@@ -1,16 +1,16 @@
 /// How one request is sent; all times in seconds.
-public struct TransferSettings {
+package struct TransferSettings {
   /// 256 KiB (rule B6).
   static let largestHead = 256 * 1024
 
   var connectTimeout: Double = 10
   /// Seconds without a byte.
-  public var idleTimeout: Double = 60
+  package var idleTimeout: Double = 60
   var totalTimeout: Double?
   /// Bytes after decoding; none: unlimited.
-  public var largestBody: Int?
+  package var largestBody: Int?
   /// Ask for and undo a Content-Encoding.
-  public var compressed = false
+  package var compressed = false
   var insecure = false
   var caFile: String?
   var caFolder: String?
@@ -21,7 +21,7 @@ public struct TransferSettings {
   var pinnedKey: String?
   var atLeastTLS13 = false
   /// None: as the environment says. Empty: no proxy.
-  public var proxy: String?
+  package var proxy: String?
   /// Hosts that are asked without the proxy; none: as the environment says.
   var noProxy: String?
   /// `NAME:PASSWORD` for the proxy, both percent-encoded.
@@ -34,9 +34,9 @@ public struct TransferSettings {
   var family = AddressFamily.any
   var httpVersion = HTTPVersion.best
   /// Rule A7: refuse any peer but this machine.
-  public var peerMustBeLoopback = false
+  package var peerMustBeLoopback = false
   /// Gets libcurl's own remarks, with `-vv`.
-  public var trace: ((String) -> Void)?
+  package var trace: ((String) -> Void)?
   /// Bytes that are received and passed on, or read and sent, in one piece at the most. curl's own
   /// number; where many transfers are under way, libcurl's 16 KiB do.
   var pieceLength = 100 * 1024
@@ -63,12 +63,12 @@ public struct TransferSettings {
 }
 
 /// Addresses that are connected to.
-public enum AddressFamily: Sendable {
+package enum AddressFamily: Sendable {
   case any, ipv4, ipv6
 }
 
 /// Versions of HTTP that are offered.
-public enum HTTPVersion: Sendable {
+package enum HTTPVersion: Sendable {
   /// 2 over TLS, where the server has it, else 1.1.
   case best
   case http1

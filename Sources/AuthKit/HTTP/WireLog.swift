@@ -1,11 +1,11 @@
 /// Where `--trace` goes: lines and bodies with every learned secret masked, also one that comes in
 /// pieces (rule B3).
-public struct TraceSink {
+package struct TraceSink {
   fileprivate let redactor: Redactor
   fileprivate let write: ([UInt8]) -> Void
 
   /// - Parameter write: gets whole lines, or pieces of lines of a body.
-  public init(_ redactor: Redactor, write: @escaping ([UInt8]) -> Void) {
+  package init(_ redactor: Redactor, write: @escaping ([UInt8]) -> Void) {
     self.redactor = redactor
     self.write = write
   }

@@ -1,14 +1,14 @@
 /// The recipes that authctl knows: `Presets/*.toml`, embedded in the binary.
-public enum Presets {
+package enum Presets {
   private static let defaultsName = "defaults"
 
   /// The names, in alphabetical order.
-  public static var names: [String] {
+  package static var names: [String] {
     EmbeddedPresets.texts.map(\.name).filter { $0 != defaultsName }.sorted()
   }
 
   /// The text of the preset called `name`, comments and all; nil when there is none.
-  public static func text(_ name: String) -> String? {
+  package static func text(_ name: String) -> String? {
     guard name != defaultsName else { return nil }
     return EmbeddedPresets.texts.first { $0.name.utf8.elementsEqual(name.utf8) }?.text
   }
@@ -16,7 +16,7 @@ public enum Presets {
   /// The text of the preset that a person calls `name`.
   ///
   /// - Throws: `usage` when there is none, naming the nearest.
-  public static func text(called name: String) throws(Failure) -> String {
+  package static func text(called name: String) throws(Failure) -> String {
     if let text = text(name) { return text }
     throw Failure(
       .usage, "no preset called \(DisplayText.oneLine(name, limit: 60))",
@@ -24,7 +24,7 @@ public enum Presets {
   }
 
   /// What the preset is, in one line: its first comment.
-  public static func summary(_ name: String) -> String {
+  package static func summary(_ name: String) -> String {
     guard let text = text(name), text.utf8.starts(with: "# ".utf8) else { return "" }
     let line = text.utf8.dropFirst(2).prefix { $0 != 0x0A }
     return String(decoding: line, as: UTF8.self)

@@ -1,7 +1,7 @@
 extension ProfileStore {
   /// Whether `text` can be a profile's name: a letter or digit, then up to 63 letters, digits, dots,
   /// `_` and `-`, not ending in `.toml` (security rule B18).
-  public static func isName(_ text: String) -> Bool {
+  package static func isName(_ text: String) -> Bool {
     guard let first = text.utf8.first, isLetterOrDigit(first), text.utf8.count <= 64 else {
       return false
     }
@@ -19,7 +19,7 @@ extension ProfileStore {
 
   /// The name that a profile gets from its host: the first label that is neither `api` nor `www`,
   /// the whole host when that is taken, then with a number; an address as a whole.
-  public static func name(fromHost host: String, taken: [String]) -> String {
+  package static func name(fromHost host: String, taken: [String]) -> String {
     let bytes = host.utf8.map { (0x41...0x5A).contains($0) ? $0 | 0x20 : $0 }
     let labels = bytes.split(separator: UInt8(ascii: "."))
     let isAddress =

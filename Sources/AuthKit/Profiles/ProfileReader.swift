@@ -1,5 +1,5 @@
 /// Makes a `Profile` of TOML text (contract, section 5).
-public enum ProfileReader {
+package enum ProfileReader {
   /// Reads the text of a profile. Keys in force are the file's own, then the preset's, then the
   /// built-in ones; a value replaces the one below it whole, also where it is a list or a table.
   ///
@@ -8,7 +8,7 @@ public enum ProfileReader {
   ///   - file: the file it came from: relative file names start at its folder.
   ///   - label: what messages call the file; `file` itself when not given.
   /// - Throws: `Failure` of kind `usage` that names file, line and key.
-  public static func read(
+  package static func read(
     text: String, name: String, file: String?, label: String? = nil
   ) throws(Failure) -> Profile {
     let document = try TOMLDocument(text, label: label ?? file ?? name)
@@ -18,7 +18,7 @@ public enum ProfileReader {
   /// The mistakes of the text, in its order, a hundred at most; none, when it is a profile.
   ///
   /// - Parameters: as of `read`.
-  public static func mistakes(
+  package static func mistakes(
     text: String, name: String, file: String?, label: String? = nil
   ) -> [Failure] {
     let document: TOMLDocument
@@ -93,7 +93,7 @@ public enum ProfileReader {
       values.setDefault("\(table).method", .string(RecipeReader.method(of: table)))
       values.setDefault(
         "\(table).authorization", .string(RecipeReader.authorization(of: table).rawValue))
-      let encoding = values.has("\(table).body") ? Call.Encoding.json : .none
+      let encoding = values.has("\(table).body") ? RecipeRequest.Encoding.json : .none
       // A body may also come of --field alone, and then it is JSON.
       let takesFields = table == "login" || table == "register"
       values.setDefault(

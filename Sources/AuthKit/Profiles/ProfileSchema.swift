@@ -102,8 +102,8 @@ enum ProfileSchema {
 
   private static let callKeys: [Key] = [
     Key(name: "method", kind: .text), Key(name: "path", kind: .text),
-    Key(name: "authorization", kind: .choice(Call.Authorization.allCases.map(\.rawValue))),
-    Key(name: "encoding", kind: .choice(Call.Encoding.allCases.map(\.rawValue))),
+    Key(name: "authorization", kind: .choice(RecipeRequest.Authorization.allCases.map(\.rawValue))),
+    Key(name: "encoding", kind: .choice(RecipeRequest.Encoding.allCases.map(\.rawValue))),
     Key(name: "query", kind: .textTable), Key(name: "headers", kind: .textTable),
     Key(name: "body", kind: .table), Key(name: "secrets_in_url", kind: .flag),
   ]

@@ -1,15 +1,15 @@
 /// The configuration folder: `config.toml` and the profiles beside it (contract, section 5).
-public struct ProfileStore: Sendable {
+package struct ProfileStore: Sendable {
   /// `$XDG_CONFIG_HOME/authctl`, or what `AUTHCTL_CONFIG_DIR` says.
-  public let configDirectory: String
+  package let configDirectory: String
   private let home: String?
   /// The mend of "there is no such profile" where there is no home folder to have profiles in.
-  public let homelessHint: String?
+  package let homelessHint: String?
 
   /// - Parameters:
   ///   - home: the home folder, shown as `~` in messages.
   ///   - homelessHint: what to set where there is none.
-  public init(configDirectory: String, home: String? = nil, homelessHint: String? = nil) {
+  package init(configDirectory: String, home: String? = nil, homelessHint: String? = nil) {
     self.configDirectory = configDirectory
     self.home = home
     self.homelessHint = homelessHint
@@ -19,10 +19,10 @@ public struct ProfileStore: Sendable {
   private var configPath: String { configDirectory + "/config.toml" }
 
   /// The file of the profile called `name`.
-  public func path(of name: String) -> String { "\(folder)/\(name).toml" }
+  package func path(of name: String) -> String { "\(folder)/\(name).toml" }
 
   /// `path` as messages show it, with `~` for the home folder.
-  public func shown(_ path: String) -> String {
+  package func shown(_ path: String) -> String {
     guard let home, !home.isEmpty, path.utf8.starts(with: (home + "/").utf8) else { return path }
     return "~" + String(decoding: path.utf8.dropFirst(home.utf8.count), as: UTF8.self)
   }
@@ -32,7 +32,7 @@ public struct ProfileStore: Sendable {
   /// The names of all profiles, in the order of their bytes. Files of other names are no profiles.
   ///
   /// - Throws: `Failure` of kind `usage` for folders that others may write, `failed` for I/O errors.
-  public func names() throws(Failure) -> [String] {
+  package func names() throws(Failure) -> [String] {
     try checkFolders()
     return try ConfigFolder.list(folder)
       .filter { $0.utf8.reversed().starts(with: ".toml".utf8.reversed()) }
@@ -45,7 +45,7 @@ public struct ProfileStore: Sendable {
   ///
   /// - Throws: `Failure` of kind `usage` when there is none, naming the nearest, or when its file
   ///   is wrong or others may write it.
-  public func load(_ name: String) throws(Failure) -> Profile {
+  package func load(_ name: String) throws(Failure) -> Profile {
     try ProfileReader.read(
       text: try text(of: name), name: name, file: path(of: name), label: shown(path(of: name)))
   }
@@ -53,7 +53,7 @@ public struct ProfileStore: Sendable {
   /// The profile in the file at `path`, read in place; it is named by its real path.
   ///
   /// - Throws: `Failure` of kind `usage`.
-  public static func load(file path: String) throws(Failure) -> Profile {
+  package static func load(file path: String) throws(Failure) -> Profile {
     let file = try file(path)
     return try ProfileReader.read(
       text: file.text, name: file.path, file: file.path,
@@ -70,7 +70,7 @@ public struct ProfileStore: Sendable {
   }
 
   /// The text of a profile's file.
-  public func text(of name: String) throws(Failure) -> String {
+  package func text(of name: String) throws(Failure) -> String {
     try Self.check(name: name)
     try checkFolders()
     let path = path(of: name)
@@ -89,7 +89,7 @@ public struct ProfileStore: Sendable {
   /// - Parameter replacing: over a profile of that name.
   /// - Throws: `Failure` of kind `usage` when the text is wrong or the name is taken.
   @discardableResult
-  public func write(
+  package func write(
     _ text: String, as name: String, replacing: Bool = false
   ) throws(Failure) -> Profile {
     let profile = try read(text, as: name)
@@ -108,13 +108,13 @@ public struct ProfileStore: Sendable {
   /// Refuses, before a sign-in, a folder in which no profile could be written.
   ///
   /// - Throws: `Failure` of kind `failed`.
-  public func checkWritable() throws(Failure) { try ConfigFolder.checkWritable(folder) }
+  package func checkWritable() throws(Failure) { try ConfigFolder.checkWritable(folder) }
 
   /// What `text` means as the profile `name`; nothing is written.
   ///
   /// - Parameter label: what messages call the text; the profile's file when not given.
   /// - Throws: `Failure` of kind `usage`.
-  public func read(
+  package func read(
     _ text: String, as name: String, label: String? = nil
   ) throws(Failure) -> Profile {
     try Self.check(name: name)
@@ -125,7 +125,7 @@ public struct ProfileStore: Sendable {
   /// Refuses what cannot be the base URL of an API.
   ///
   /// - Throws: `Failure` of kind `usage`.
-  public static func check(url: String) throws(Failure) {
+  package static func check(url: String) throws(Failure) {
     _ = try WebURL(url, from: .person)
     if let problem = URLText.problemOfBase(url) {
       throw Failure(
@@ -138,7 +138,7 @@ public struct ProfileStore: Sendable {
   /// folder, written whole.
   ///
   /// - Throws: `Failure` of kind `usage` when there is none, or when others may write it.
-  public static func text(ofFile path: String) throws(Failure) -> String {
+  package static func text(ofFile path: String) throws(Failure) -> String {
     let file = try file(path)
     let label = DisplayText.oneLine(path, limit: 200)
     let folder = ConfigFolder.parent(of: file.path)
@@ -159,7 +159,7 @@ public struct ProfileStore: Sendable {
   ///
   /// - Parameter like: a profile whose text is the beginning, its account left out.
   /// - Throws: `Failure` of kind `usage`.
-  public func draft(
+  package func draft(
     _ name: String, like: String? = nil, settings: [(key: String, value: JSONValue)]
   ) throws(Failure) -> (profile: Profile, text: String) {
     try Self.check(name: name)
@@ -178,7 +178,7 @@ public struct ProfileStore: Sendable {
   /// The text of a profile without what is one person's: the account.
   ///
   /// - Throws: `Failure` of kind `usage` when there is none.
-  public func shareable(_ name: String) throws(Failure) -> String {
+  package func shareable(_ name: String) throws(Failure) -> String {
     let document = try TOMLDocument(try text(of: name), label: shown(path(of: name)))
     guard document.value(at: ["account"]) != nil else { return document.text }
     return try TOMLEdit.removing(at: ["account"], in: document)
@@ -188,7 +188,7 @@ public struct ProfileStore: Sendable {
   ///
   /// - Parameter name: its name, or, with a slash, its file.
   /// - Throws: `Failure` of kind `usage` when there is no such profile.
-  public func mistakes(_ name: String) throws(Failure) -> [Failure] {
+  package func mistakes(_ name: String) throws(Failure) -> [Failure] {
     guard name.utf8.contains(UInt8(ascii: "/")) else {
       let path = path(of: name)
       return ProfileReader.mistakes(
@@ -201,14 +201,14 @@ public struct ProfileStore: Sendable {
   }
 
   /// The keys that a profile may hold, in the order of the file.
-  public static var keys: [String] {
+  package static var keys: [String] {
     ProfileSchema.keys.map(\.name).filter { !$0.utf8.starts(with: "detect.".utf8) }
   }
 
   /// Reads the right side of `--set KEY=VALUE` as the key's type asks.
   ///
   /// - Throws: `Failure` of kind `usage` for an unknown key, naming the nearest, or a wrong value.
-  public static func value(of key: String, from text: String) throws(Failure) -> JSONValue {
+  package static func value(of key: String, from text: String) throws(Failure) -> JSONValue {
     try ProfileSchema.value(of: try ProfileSchema.key(key), from: text)
   }
 
@@ -220,7 +220,7 @@ public struct ProfileStore: Sendable {
   /// - Throws: `Failure` of kind `usage` for an unknown key, a value that cannot stand there, or
   ///   where the rest is no profile.
   @discardableResult
-  public func change(
+  package func change(
     _ name: String, set: [(key: String, value: JSONValue)], unset: [String] = []
   ) throws(Failure) -> [String] {
     var text = try text(of: name)
@@ -248,7 +248,7 @@ public struct ProfileStore: Sendable {
   /// Removes the profile's file, and `default_profile` where it names it.
   ///
   /// - Throws: `Failure` of kind `usage` when there is none.
-  public func remove(_ name: String) throws(Failure) {
+  package func remove(_ name: String) throws(Failure) {
     try Self.check(name: name)
     try checkFolders()
     let path = path(of: name)
@@ -271,31 +271,31 @@ public struct ProfileStore: Sendable {
 // MARK: - config.toml
 
 /// What `config.toml` says.
-public struct Config: Sendable, Equatable {
+package struct Config: Sendable, Equatable {
   /// The profile that is used when nothing else chooses one.
-  public var defaultProfile: String?
+  package var defaultProfile: String?
   /// The store.
-  public var store = StoreName.secretService
+  package var store = StoreName.secretService
   /// Seconds that a store operation may take.
-  public var storeTimeout = 30.0
+  package var storeTimeout = 30.0
   /// Seconds to wait for another process's refresh.
-  public var lockTimeout: Double?
+  package var lockTimeout: Double?
 
   /// Everything is open.
-  public init() {}
+  package init() {}
 }
 
 extension ProfileStore {
   /// Reads `config.toml`; without it, everything is open.
   ///
   /// - Throws: `Failure` of kind `usage` that names file, line and key.
-  public func config() throws(Failure) -> Config {
+  package func config() throws(Failure) -> Config {
     try checkFolders()
     return try config(try configDocument(), ignoring: [])
   }
 
   /// Every mistake of `config.toml`.
-  public func configMistakes() -> [Failure] {
+  package func configMistakes() -> [Failure] {
     var found: [Failure] = []
     var ignoring: [[String]] = []
     while true {
@@ -354,7 +354,7 @@ extension ProfileStore {
   /// Sets `default_profile`; nil takes it out.
   ///
   /// - Throws: `Failure` of kind `usage` when there is no such profile.
-  public func setDefault(_ name: String?) throws(Failure) {
+  package func setDefault(_ name: String?) throws(Failure) {
     let document = try configDocument()
     guard let name else {
       guard document.value(at: ["default_profile"]) != nil else { return }

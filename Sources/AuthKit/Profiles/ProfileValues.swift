@@ -225,28 +225,28 @@ struct ProfileValues {
 
   // MARK: - Places
 
-  func places(_ key: String) throws(Failure) -> [Place]? {
+  func places(_ key: String) throws(Failure) -> [ValueSource]? {
     guard let texts = try texts(key) else { return nil }
-    var places: [Place] = []
+    var places: [ValueSource] = []
     for text in texts { places.append(try place(text, key: key)) }
     return places
   }
 
-  func timePlaces(_ key: String) throws(Failure) -> [TimePlace]? {
+  func timePlaces(_ key: String) throws(Failure) -> [TimeSource]? {
     guard let texts = try texts(key) else { return nil }
-    var places: [TimePlace] = []
+    var places: [TimeSource] = []
     for text in texts {
       if text.utf8.starts(with: "ms:".utf8) {
         let place = try place(String(decoding: text.utf8.dropFirst(3), as: UTF8.self), key: key)
-        places.append(TimePlace(form: .milliseconds, place: place))
+        places.append(TimeSource(form: .milliseconds, place: place))
       } else if text.utf8.starts(with: "jwt:".utf8) {
         let place = try place(String(decoding: text.utf8.dropFirst(4), as: UTF8.self), key: key)
         guard case .pointer = place else {
           throw failure(key, nil, "jwt: wants a JSON Pointer: jwt:/exp")
         }
-        places.append(TimePlace(form: .tokenPayload, place: place))
+        places.append(TimeSource(form: .tokenPayload, place: place))
       } else {
-        places.append(TimePlace(form: .plain, place: try place(text, key: key)))
+        places.append(TimeSource(form: .plain, place: try place(text, key: key)))
       }
     }
     return places
@@ -268,20 +268,20 @@ struct ProfileValues {
   }
 
   /// Names, and the places in an answer that their values are taken from.
-  func kept(_ key: String) throws(Failure) -> [Kept] {
-    var kept: [Kept] = []
+  func kept(_ key: String) throws(Failure) -> [Extraction] {
+    var kept: [Extraction] = []
     for (name, text) in try textMembers(key) ?? [] {
       guard !name.isEmpty, name.utf8.allSatisfy(Template.isNameByte) else {
         throw failure(
           key, name, "is not a name", hint: "letters, digits, dot, _ and - are allowed")
       }
-      kept.append(Kept(name: name, place: try place(text, key: key, member: name)))
+      kept.append(Extraction(name: name, place: try place(text, key: key, member: name)))
     }
     return kept
   }
 
-  func place(_ text: String, key: String, member: String? = nil) throws(Failure) -> Place {
-    if let place = Place(text) { return place }
+  func place(_ text: String, key: String, member: String? = nil) throws(Failure) -> ValueSource {
+    if let place = ValueSource(text) { return place }
     var hint = "a JSON Pointer (/token), header:NAME, cookie:NAME or body"
     if text.utf8.starts(with: "ms:".utf8) || text.utf8.starts(with: "jwt:".utf8) {
       hint = "ms: and jwt: have a meaning in expires_in and expires_at alone"
@@ -291,9 +291,9 @@ struct ProfileValues {
   }
 }
 
-extension Place {
+extension ValueSource {
   /// Reads `/pointer` (RFC 6901), `header:NAME`, `cookie:NAME` or `body`; nil for anything else.
-  public init?(_ text: String) {
+  package init?(_ text: String) {
     let bytes = Array(text.utf8)
     if bytes.first == UInt8(ascii: "/") {
       guard JSONValue.isPointer(text) else { return nil }

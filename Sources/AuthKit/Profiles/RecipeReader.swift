@@ -45,7 +45,7 @@ struct RecipeReader {
     recipe.nextPage = try nextPage()
     recipe.network = try network()
     recipe.usesOAuth = try checkOAuth()
-    _ = try Mark.read(values, "")
+    _ = try Fingerprint.read(values, "")
     return recipe
   }
 
@@ -86,7 +86,7 @@ struct RecipeReader {
     return Prefetch(call: call, take: take)
   }
 
-  private mutating func secondFactor(login: Call?) throws(Failure) -> SecondFactor? {
+  private mutating func secondFactor(login: RecipeRequest?) throws(Failure) -> SecondFactor? {
     guard values.hasTable("otp") else { return nil }
     let take = try values.kept("otp.take")
     let conditions = try values.conditions("otp.when") ?? []
@@ -117,22 +117,22 @@ struct RecipeReader {
       statuses: statuses, conditions: conditions, take: take, call: call)
   }
 
-  private func call(_ table: String) throws(Failure) -> Call? {
+  private func call(_ table: String) throws(Failure) -> RecipeRequest? {
     guard values.hasTable(table) else { return nil }
     let isPathIgnored = values.isIgnored(table, "path")
     guard let text = try values.text("\(table).path") ?? (isPathIgnored ? "/" : nil) else {
       throw values.failure(table: table, "has no path", hint: "add path = \"/...\"")
     }
     let key = "\(table).path"
-    var call = Call(path: try template(text, key, isPath: true))
+    var call = RecipeRequest(path: try template(text, key, isPath: true))
     call.method = try values.text("\(table).method") ?? Self.method(of: table)
     guard HeaderSyntax.isToken(call.method) else {
       throw values.failure("\(table).method", nil, "is not an HTTP method (RFC 9110)")
     }
     call.authorization =
-      try values.choice("\(table).authorization", of: Call.Authorization.self)
+      try values.choice("\(table).authorization", of: RecipeRequest.Authorization.self)
       ?? Self.authorization(of: table)
-    call.encoding = try values.choice("\(table).encoding", of: Call.Encoding.self) ?? .json
+    call.encoding = try values.choice("\(table).encoding", of: RecipeRequest.Encoding.self) ?? .json
     call.secretsInURL = try values.flag("\(table).secrets_in_url") ?? false
     call.query = try query("\(table).query", secretsInURL: call.secretsInURL, in: table)
     call.headers = try headers("\(table).headers", in: table)
@@ -149,7 +149,7 @@ struct RecipeReader {
   }
 
   /// Signing out and asking who one is are done as the session's owner.
-  static func authorization(of table: String) -> Call.Authorization {
+  static func authorization(of table: String) -> RecipeRequest.Authorization {
     table == "whoami" || table == "logout" ? .access : .none
   }
 
@@ -160,19 +160,19 @@ struct RecipeReader {
 
   private func query(
     _ key: String, secretsInURL: Bool, in table: String
-  ) throws(Failure) -> [Call.Pair] {
-    var pairs: [Call.Pair] = []
+  ) throws(Failure) -> [RecipeRequest.Pair] {
+    var pairs: [RecipeRequest.Pair] = []
     for (name, text) in try values.textMembers(key) ?? [] {
       let value = try template(text, key, name)
       try checkNames(value, key, name, in: table, isURL: !secretsInURL)
       try refuseStaticSecret(value, key, name, name: name)
-      pairs.append(Call.Pair(name: name, value: value))
+      pairs.append(RecipeRequest.Pair(name: name, value: value))
     }
     return pairs
   }
 
-  private func headers(_ key: String, in table: String) throws(Failure) -> [Call.Pair] {
-    var pairs: [Call.Pair] = []
+  private func headers(_ key: String, in table: String) throws(Failure) -> [RecipeRequest.Pair] {
+    var pairs: [RecipeRequest.Pair] = []
     var seen: [String] = []
     for (name, text) in try values.textMembers(key) ?? [] {
       guard HeaderSyntax.isToken(name) else {
@@ -188,12 +188,14 @@ struct RecipeReader {
       try checkHeaderText(value, key, name)
       try checkNames(value, key, name, in: table, isURL: false)
       try refuseStaticSecret(value, key, name, name: name)
-      pairs.append(Call.Pair(name: name, value: value))
+      pairs.append(RecipeRequest.Pair(name: name, value: value))
     }
     return pairs
   }
 
-  private func body(of table: String, encoding: Call.Encoding) throws(Failure) -> Call.Body? {
+  private func body(of table: String, encoding: RecipeRequest.Encoding) throws(Failure)
+    -> RecipeRequest.Body?
+  {
     let key = "\(table).body"
     guard let members = try values.members(key) else { return nil }
     let body = try fields(members, key, top: nil, in: table)
@@ -214,19 +216,19 @@ struct RecipeReader {
 
   private func fields(
     _ members: [TOMLMember], _ key: String, top: String?, in table: String
-  ) throws(Failure) -> Call.Body {
-    var fields: [Call.Field] = []
+  ) throws(Failure) -> RecipeRequest.Body {
+    var fields: [RecipeRequest.Field] = []
     for member in members {
       let value = try bodyValue(
         member.value, key, top ?? member.key, name: member.key, in: table)
-      fields.append(Call.Field(name: member.key, value: value))
+      fields.append(RecipeRequest.Field(name: member.key, value: value))
     }
     return .object(fields)
   }
 
   private func bodyValue(
     _ value: JSONValue, _ key: String, _ top: String, name: String, in table: String
-  ) throws(Failure) -> Call.Body {
+  ) throws(Failure) -> RecipeRequest.Body {
     switch value {
     case .string(let text):
       let template = try template(text, key, top, isBody: true)
@@ -238,7 +240,7 @@ struct RecipeReader {
       return .literal(value)
     case .null, .bool: return .literal(value)
     case .array(let values):
-      var parts: [Call.Body] = []
+      var parts: [RecipeRequest.Body] = []
       for value in values {
         parts.append(try bodyValue(value, key, top, name: name, in: table))
       }

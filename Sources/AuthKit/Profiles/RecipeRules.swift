@@ -122,7 +122,7 @@ extension RecipeReader {
   }
 
   func checkAuthorization(
-    _ authorization: Call.Authorization, in table: String
+    _ authorization: RecipeRequest.Authorization, in table: String
   ) throws(Failure) {
     let signsIn = Self.signsIn(table)
     let key = "\(table).authorization"
@@ -161,7 +161,9 @@ extension RecipeReader {
   func checkExclusions() throws(Failure) {
     for table in ProfileSchema.callTables
     where values.isInFile("\(table).encoding") && values.isInFile("\(table).body") {
-      guard try values.text("\(table).encoding") == Call.Encoding.none.rawValue else { continue }
+      guard try values.text("\(table).encoding") == RecipeRequest.Encoding.none.rawValue else {
+        continue
+      }
       throw values.failure(
         "\(table).body", nil, "\(table).body and encoding = \"none\" exclude each other",
         hint: "take one out")

@@ -1,15 +1,15 @@
 /// Who gets something secret when a profile is used (security rule A3).
-public struct Recipients {
+package struct Recipients {
   /// Each origin with what it gets, that of `url` first; hosts in punycode.
-  public var origins: [(origin: Origin, gets: String)] = []
+  package var origins: [(origin: Origin, gets: String)] = []
   /// What a profile of somebody else's must not bring unseen: each key with what it does.
-  public var risks: [String] = []
+  package var risks: [String] = []
 }
 
 extension Profile {
   /// Where access token, cookies, kept values and the application's key may go: `url` and
   /// `allow_origins` (rule A2).
-  public func requestOrigins() throws(Failure) -> [Origin] {
+  package func requestOrigins() throws(Failure) -> [Origin] {
     var origins = [try WebURL(url, from: .person).origin]
     for text in recipe.network.allowOrigins { origins.append(try Origin(text)) }
     return origins
@@ -18,7 +18,7 @@ extension Profile {
   /// The origins that receive passwords, tokens or a browser, and what takes trust.
   ///
   /// - Throws: `Failure` of kind `usage` for a URL that libcurl does not take.
-  public func recipients() throws(Failure) -> Recipients {
+  package func recipients() throws(Failure) -> Recipients {
     var found = Recipients()
     let network = recipe.network
     let home = try WebURL(url, from: .person).origin

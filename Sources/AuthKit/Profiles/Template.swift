@@ -1,9 +1,9 @@
 /// A text with placeholders, as recipes hold it: `Bearer {access_token}`.
 ///
 /// Placeholders are filled in one pass; what they bring is never scanned again. `{{` is a brace.
-public struct Template: Sendable {
+package struct Template: Sendable {
   /// A run of plain text or a placeholder.
-  public enum Piece: Sendable {
+  package enum Piece: Sendable {
     /// Plain text, `{{` already read as a brace.
     case text(String)
     /// `{NAME}`: the value as it is.
@@ -13,47 +13,47 @@ public struct Template: Sendable {
   }
 
   /// The name of a value that a placeholder stands for: `username`, `session.client`, `field.role`.
-  public struct Name: Hashable, Sendable, CustomStringConvertible {
+  package struct Name: Hashable, Sendable, CustomStringConvertible {
     /// The name as recipes write it.
-    public let description: String
+    package let description: String
     init(_ text: String) { description = text }
 
     /// The account.
-    public static let username = Name("username")
+    package static let username = Name("username")
     /// The password.
-    public static let password = Name("password")
+    package static let password = Name("password")
     /// The one-time code of a second factor.
-    public static let otp = Name("otp")
+    package static let otp = Name("otp")
     /// The access token (RFC 6749, section 1.4).
-    public static let accessToken = Name("access_token")
+    package static let accessToken = Name("access_token")
     /// The refresh token (RFC 6749, section 1.5).
-    public static let refreshToken = Name("refresh_token")
+    package static let refreshToken = Name("refresh_token")
     /// The key of the application, `NAME:VALUE` or `VALUE`.
-    public static let appKey = Name("app_key")
+    package static let appKey = Name("app_key")
     /// The client secret (RFC 6749, section 2.3.1).
-    public static let clientSecret = Name("client_secret")
+    package static let clientSecret = Name("client_secret")
 
     /// 16 hex digits, new at each use: for names that must not have been used before.
-    public static let unique = Name("unique")
+    package static let unique = Name("unique")
     /// The profile's `url`.
     static let url = Name("url")
 
     /// A further value that the recipe keeps of the answer (`keep`).
-    public static func session(_ name: String) -> Name { Name("session." + name) }
+    package static func session(_ name: String) -> Name { Name("session." + name) }
     /// A value given by `--field NAME=VALUE`.
-    public static func field(_ name: String) -> Name { Name("field." + name) }
+    package static func field(_ name: String) -> Name { Name("field." + name) }
     /// A value of the answer to the request just before (`take`); never stored.
     static func taken(_ name: String) -> Name { Name("taken." + name) }
 
     /// Values that never stand in a path or a query unless `secrets_in_url` says so (rule A9).
-    public var isSecret: Bool {
+    package var isSecret: Bool {
       Template.plainNames.contains(self) && self != .username && self != .unique && self != .url
         || isTaken
     }
     /// Whether `--field` gives it.
-    public var isField: Bool { description.utf8.starts(with: "field.".utf8) }
+    package var isField: Bool { description.utf8.starts(with: "field.".utf8) }
     /// Whether the recipe keeps it of an answer.
-    public var isSession: Bool { description.utf8.starts(with: "session.".utf8) }
+    package var isSession: Bool { description.utf8.starts(with: "session.".utf8) }
     /// Whether the answer just before gives it.
     var isTaken: Bool { description.utf8.starts(with: "taken.".utf8) }
     /// Whether it is a constant of the recipe (`[vars]`).
@@ -65,14 +65,14 @@ public struct Template: Sendable {
   }
 
   /// The pieces in order.
-  public let pieces: [Piece]
+  package let pieces: [Piece]
   /// Names written `{NAME?}`: without a value, what the template stands for is left out.
   let optionalNames: [Name]
 
   /// Reads `text`.
   ///
   /// - Throws: `Failure` of kind `usage` for an unknown or an unclosed placeholder.
-  public init(_ text: String) throws(Failure) {
+  package init(_ text: String) throws(Failure) {
     var pieces: [Piece] = []
     var optionalNames: [Name] = []
     var plain: [UInt8] = []
@@ -176,7 +176,7 @@ public struct Template: Sendable {
   }
 
   /// Every name in it, those inside `{basic:...}` too.
-  public var names: [Name] { pieces.flatMap(Self.names) }
+  package var names: [Name] { pieces.flatMap(Self.names) }
 
   /// The names without which what it stands for cannot be sent.
   var requiredNames: [Name] { names.filter { !optionalNames.contains($0) } }
@@ -190,7 +190,7 @@ public struct Template: Sendable {
   }
 
   /// The one name, when the text is nothing but that placeholder.
-  public var onlyName: Name? {
+  package var onlyName: Name? {
     if pieces.count == 1, case .value(let name) = pieces[0] { name } else { nil }
   }
 }

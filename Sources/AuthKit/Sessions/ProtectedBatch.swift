@@ -2,19 +2,19 @@
 ///
 /// Nothing here waits but `wait` and a renewal, for which all that is under way is let come to its
 /// end first; then those that were not accepted are sent once more.
-public final class ProtectedBatch {
+package final class ProtectedBatch {
   /// What came of one request.
-  public struct Outcome {
+  package struct Outcome {
     /// Status line and headers of its answer, where there is one.
-    public let head: ResponseHead?
+    package let head: ResponseHead?
     /// The whole body, decoded if that was asked for; empty beside a failure.
-    public let body: [UInt8]
+    package let body: [UInt8]
     /// Why that is not what was wanted: no answer, half of one, or one that the session is over.
-    public let failure: Failure?
+    package let failure: Failure?
   }
 
   /// Gets what came of one request.
-  public typealias Finish = (Outcome) -> Void
+  package typealias Finish = (Outcome) -> Void
 
   private final class Job {
     let wanted: ProtectedRequest
@@ -25,7 +25,7 @@ public final class ProtectedBatch {
     /// Which session it was sent with.
     var generation = 0
     /// The answer that did not accept the session.
-    var rejection: Answer?
+    var rejection: RecipeResponse?
     var isRepeat = false
 
     init(_ wanted: ProtectedRequest, _ finish: @escaping Finish) {
@@ -60,9 +60,9 @@ public final class ProtectedBatch {
   /// Cookies that answers have set since they were last stored: a store takes longer than a request.
   private var newCookies: [HTTPClient.NewCookie] = []
   /// When a renewal last turned out to be no help.
-  private var uselessAt: Moment?
+  private var uselessAt: Timestamp?
   /// Why there is no session, and until when nothing is done about it; nil: for good.
-  private var trouble: (failure: Failure, until: Moment?)?
+  private var trouble: (failure: Failure, until: Timestamp?)?
 
   private struct Record {
     /// One was accepted.
@@ -79,7 +79,7 @@ public final class ProtectedBatch {
   ///     token: the order of two that come at once is not known.
   ///   - largestBody: bytes of one answer, which is held in memory.
   /// - Throws: `failed` without libcurl.
-  public init(
+  package init(
     _ keeper: SessionKeeper, _ session: Session?, count: Int, largestBody: Int
   ) throws(Failure) {
     self.keeper = keeper
@@ -92,16 +92,16 @@ public final class ProtectedBatch {
   }
 
   /// Requests that have no result yet.
-  public var count: Int { jobs.count + waiting.count }
+  package var count: Int { jobs.count + waiting.count }
 
   /// Whether another request may start now.
-  public var hasRoom: Bool { !isPaused && count < limit }
+  package var hasRoom: Bool { !isPaused && count < limit }
 
   /// What is under way comes to its end first: the session has to be renewed.
   private var isPaused: Bool { !waiting.isEmpty }
 
   /// Starts a request; `finish` gets its answer, at once where it cannot be sent.
-  public func start(_ wanted: ProtectedRequest, finish: @escaping Finish) {
+  package func start(_ wanted: ProtectedRequest, finish: @escaping Finish) {
     let job = Job(wanted, finish)
     do throws(Failure) {
       if let carried {
@@ -123,20 +123,20 @@ public final class ProtectedBatch {
   /// Waits until there is something to do, one of `descriptors` can be read, or the time is over.
   ///
   /// - Returns: those of `descriptors` that can be read, or have ended.
-  public func wait(milliseconds: Int, for descriptors: [Int32]) throws(Failure) -> [Int32] {
+  package func wait(milliseconds: Int, for descriptors: [Int32]) throws(Failure) -> [Int32] {
     try exchanges.wait(
       milliseconds: isPaused && jobs.isEmpty ? 0 : milliseconds, for: descriptors)
   }
 
   /// Does what can be done without waiting, and the renewal when its time has come.
-  public func advance() throws(Failure) {
+  package func advance() throws(Failure) {
     try exchanges.advance()
     if newCookies.count >= Self.mostCookies { storeCookies() }
     if isPaused, jobs.isEmpty { replaceSession() }
   }
 
   /// Stores what the answers have changed; to be called when all is done, too.
-  public func storeCookies() {
+  package func storeCookies() {
     guard let session = carried?.session, session.variable == nil, !newCookies.isEmpty else {
       return
     }
@@ -149,7 +149,7 @@ public final class ProtectedBatch {
   }
 
   /// Gives up what is under way: `failure` is what came of it.
-  public func abandon(_ failure: Failure) {
+  package func abandon(_ failure: Failure) {
     let given = Array(jobs.values) + waiting
     jobs = [:]
     waiting = []
@@ -248,7 +248,7 @@ public final class ProtectedBatch {
   }
 
   /// The session was not accepted: once more with another, or that was it.
-  private func refused(_ job: Job, _ answer: Answer) throws(Failure) {
+  private func refused(_ job: Job, _ answer: RecipeResponse) throws(Failure) {
     guard let carried else { return }
     job.head = answer.head
     if job.isRepeat {
@@ -310,7 +310,7 @@ public final class ProtectedBatch {
       }
     } catch {
       let isOver = error.kind == .sessionExpired
-      trouble = (error, isOver ? nil : Moment(seconds: keeper.clock().seconds + Self.patience))
+      trouble = (error, isOver ? nil : Timestamp(seconds: keeper.clock().seconds + Self.patience))
       for job in jobs { job.fail(error) }
     }
   }

@@ -1,23 +1,23 @@
 /// A request that carries the session.
-public struct ProtectedRequest {
+package struct ProtectedRequest {
   /// The request without what carries the session.
-  public var request: WireRequest
+  package var request: WireRequest
   /// How many redirects are followed; 0 follows none.
-  public var maximumRedirects = 10
+  package var maximumRedirects = 10
   /// Redirects on methods other than GET and HEAD too (`-L`).
-  public var followsAllMethods = false
+  package var followsAllMethods = false
   /// Redirects away from the credential's origins are refused (rule A12).
-  public var staysHome = false
+  package var staysHome = false
   /// Seconds in all; none: as `-m` says.
-  public var timeLimit: Double?
+  package var timeLimit: Double?
   /// Statuses that the person takes for success (`--ok`).
-  public var accepted: (Int) -> Bool = { _ in false }
+  package var accepted: (Int) -> Bool = { _ in false }
 
   /// What the recipe's prefetch gave already, with the cookies that go along.
-  var taken: (values: Values, cookies: CookieJar)?
+  var taken: (values: TemplateValues, cookies: CookieJar)?
 
   /// A request with the limits that `get` has.
-  public init(_ request: WireRequest) { self.request = request }
+  package init(_ request: WireRequest) { self.request = request }
 }
 
 /// The session that goes with a request, and what can be done when it is not accepted.
@@ -32,12 +32,12 @@ struct CarriedSession {
 extension SessionKeeper {
   /// Where the session's access token may go: what was fixed at sign-in and what the profile says
   /// now, both (rule A2).
-  public func permittedOrigins(of session: Session) throws(Failure) -> [Origin] {
+  package func permittedOrigins(of session: Session) throws(Failure) -> [Origin] {
     try api.requestOrigins().filter { session.requestOrigins.contains($0) }
   }
 
   /// Refuses a URL that the session was not made for, before anything is sent.
-  public func check(_ url: WebURL, for session: Session) throws(Failure) {
+  package func check(_ url: WebURL, for session: Session) throws(Failure) {
     if try permittedOrigins(of: session).contains(url.origin) { return }
     if try api.requestOrigins().contains(url.origin) { throw api.notPinned(url.origin) }
     throw Failure(
@@ -50,7 +50,7 @@ extension SessionKeeper {
   ///
   /// - Throws: `session_expired` when it has ended and cannot be renewed; nothing has been sent then.
   /// - Parameter minimum: seconds that it must have left; none: what a request needs.
-  public func fresh(_ session: Session, minimum: Double? = nil) throws(Failure) -> Session {
+  package func fresh(_ session: Session, minimum: Double? = nil) throws(Failure) -> Session {
     guard session.isDue(now: clock(), minimum: minimum) else { return session }
     if session.variable == nil, canRenew(session) { return try renewed(session, .due) }
     if let left = session.secondsLeft(now: clock()), left <= 0 {
@@ -64,9 +64,9 @@ extension SessionKeeper {
   ///
   /// - Parameter session: as it is afterwards, for the next request.
   /// - Throws: `origin_refused`, `session_expired` (401 with a credential), what sending throws.
-  public func send(
+  package func send(
     _ wanted: ProtectedRequest, with session: inout Session,
-    onHead: (ResponseHead, HTTPClient.Hops) throws(Failure) -> Void,
+    onHead: (ResponseHead, HTTPClient.RedirectTrace) throws(Failure) -> Void,
     onBody: (UnsafeRawBufferPointer) throws(Failure) -> Void
   ) throws(Failure) {
     try check(wanted.request.url, for: session)
@@ -110,9 +110,9 @@ extension SessionKeeper {
   }
 
   /// Sends a request that carries nothing of the session.
-  public func sendAnonymously(
+  package func sendAnonymously(
     _ wanted: ProtectedRequest,
-    onHead: (ResponseHead, HTTPClient.Hops) throws(Failure) -> Void,
+    onHead: (ResponseHead, HTTPClient.RedirectTrace) throws(Failure) -> Void,
     onBody: (UnsafeRawBufferPointer) throws(Failure) -> Void
   ) throws(Failure) {
     try exchange(wanted, nil, onHead: onHead, onBody: onBody)
@@ -121,7 +121,7 @@ extension SessionKeeper {
   /// Sends it once, and marks the failures that come of that.
   private func exchange(
     _ wanted: ProtectedRequest, _ credential: Credential?,
-    onHead: (ResponseHead, HTTPClient.Hops) throws(Failure) -> Void,
+    onHead: (ResponseHead, HTTPClient.RedirectTrace) throws(Failure) -> Void,
     onBody: (UnsafeRawBufferPointer) throws(Failure) -> Void
   ) throws(Failure) {
     do throws(Failure) {
@@ -139,9 +139,9 @@ extension SessionKeeper {
   /// One try; the answer that did not accept the credential comes back instead of being passed on.
   private func attempt(
     _ wanted: ProtectedRequest, _ carried: inout CarriedSession,
-    _ onHead: (ResponseHead, HTTPClient.Hops) throws(Failure) -> Void,
+    _ onHead: (ResponseHead, HTTPClient.RedirectTrace) throws(Failure) -> Void,
     _ onBody: (UnsafeRawBufferPointer) throws(Failure) -> Void
-  ) throws(Failure) -> Answer? {
+  ) throws(Failure) -> RecipeResponse? {
     let credential: Credential
     switch try self.credential(of: carried.session, for: wanted) {
     case .ready(let ready): credential = ready
@@ -158,8 +158,9 @@ extension SessionKeeper {
 
   /// The head of the answer: passed on, or held back until it is clear what it says.
   func take(
-    _ head: ResponseHead, _ hops: HTTPClient.Hops, _ attempt: inout Attempt,
-    _ session: inout Session, _ onHead: (ResponseHead, HTTPClient.Hops) throws(Failure) -> Void
+    _ head: ResponseHead, _ hops: HTTPClient.RedirectTrace, _ attempt: inout Attempt,
+    _ session: inout Session,
+    _ onHead: (ResponseHead, HTTPClient.RedirectTrace) throws(Failure) -> Void
   ) throws(Failure) {
     if let page = hops.signInPage, head.isPage {
       throw expired(session, .rejected, "it redirected to its sign-in page (\(page))")
@@ -178,7 +179,7 @@ extension SessionKeeper {
   /// A piece of its body.
   func take(
     _ bytes: UnsafeRawBufferPointer, _ attempt: inout Attempt,
-    _ onHead: (ResponseHead, HTTPClient.Hops) throws(Failure) -> Void,
+    _ onHead: (ResponseHead, HTTPClient.RedirectTrace) throws(Failure) -> Void,
     _ onBody: (UnsafeRawBufferPointer) throws(Failure) -> Void
   ) throws(Failure) {
     if attempt.verdict == .undecided, attempt.body.count + bytes.count > Attempt.limit {
@@ -192,11 +193,11 @@ extension SessionKeeper {
   /// The answer, when it has come whole and does not accept the credential.
   func rejection(
     _ attempt: inout Attempt,
-    _ onHead: (ResponseHead, HTTPClient.Hops) throws(Failure) -> Void,
+    _ onHead: (ResponseHead, HTTPClient.RedirectTrace) throws(Failure) -> Void,
     _ onBody: (UnsafeRawBufferPointer) throws(Failure) -> Void
-  ) throws(Failure) -> Answer? {
+  ) throws(Failure) -> RecipeResponse? {
     guard attempt.verdict != .accepted, let hops = attempt.hops else { return nil }
-    let answer = Answer(head: attempt.head, body: attempt.body, url: hops.url, of: profile)
+    let answer = RecipeResponse(head: attempt.head, body: attempt.body, url: hops.url, of: profile)
     if attempt.verdict == .undecided, try !answer.holdsAny(profile.recipe.session.expiredWhen) {
       try pass(&attempt, onHead, onBody)
       return nil
@@ -215,7 +216,7 @@ extension SessionKeeper {
     let storesCookiesLater: Bool
     fileprivate var verdict = Verdict.accepted
     fileprivate var head = ResponseHead()
-    fileprivate var hops: HTTPClient.Hops?
+    fileprivate var hops: HTTPClient.RedirectTrace?
     fileprivate var body: [UInt8] = []
 
     init(_ wanted: ProtectedRequest, mayRenew: Bool, storesCookiesLater: Bool = false) {
@@ -248,7 +249,7 @@ extension SessionKeeper {
   /// Passes on what was held back.
   private func pass(
     _ held: inout Attempt,
-    _ onHead: (ResponseHead, HTTPClient.Hops) throws(Failure) -> Void,
+    _ onHead: (ResponseHead, HTTPClient.RedirectTrace) throws(Failure) -> Void,
     _ onBody: (UnsafeRawBufferPointer) throws(Failure) -> Void
   ) throws(Failure) {
     guard let hops = held.hops else { return }
@@ -266,7 +267,7 @@ extension SessionKeeper {
   enum Attached {
     case ready(Credential)
     /// The request that had to come first was answered so.
-    case rejected(Answer)
+    case rejected(RecipeResponse)
   }
 
   /// What carries `session` with `request`: headers and cookies, with what the recipe fetches first
@@ -293,13 +294,14 @@ extension SessionKeeper {
     }
     return .ready(
       Credential(
-        headers: try Expansion(values: values, profile: profile.name).headers(pairs),
+        headers: try TemplateFiller(values: values, profile: profile.name).headers(pairs),
         origins: try permittedOrigins(of: session), cookies: cookies))
   }
 
   /// Cookies and rotated values that an answer brought.
   private func keepChanges(
-    of session: inout Session, _ head: ResponseHead, _ hops: HTTPClient.Hops, storesLater: Bool
+    of session: inout Session, _ head: ResponseHead, _ hops: HTTPClient.RedirectTrace,
+    storesLater: Bool
   ) throws(Failure) {
     guard session.variable == nil else { return }
     let keepsCookies = profile.recipe.request.cookies
@@ -307,9 +309,9 @@ extension SessionKeeper {
     var jar = session.cookies
     if keepsCookies { for cookie in hops.newCookies { jar.store(cookie, now: clock()) } }
     let cookies = jar == session.cookies ? nil : jar
-    var tokens: API.Tokens?
+    var tokens: RecipeClient.Tokens?
     if profile.recipe.session.renewOnEveryResponse {
-      let answer = Answer(
+      let answer = RecipeResponse(
         head: head, body: [], url: hops.url, of: profile, sentCookies: cookies ?? session.cookies)
       tokens = try api.tokens(in: answer)
     }
@@ -330,7 +332,7 @@ extension SessionKeeper {
   }
 
   /// The session is good again, the body has gone.
-  private func cannotRepeat(_ answer: Answer) -> Failure {
+  private func cannotRepeat(_ answer: RecipeResponse) -> Failure {
     var failure = Failure(
       .sessionExpired,
       "\(profile.name): the token was refused (HTTP \(answer.head.status)) and has been renewed; the "
@@ -342,7 +344,7 @@ extension SessionKeeper {
     return failure
   }
 
-  func rejected(_ session: Session, _ answer: Answer) -> Failure {
+  func rejected(_ session: Session, _ answer: RecipeResponse) -> Failure {
     var failure: Failure
     if let variable = session.variable {
       failure = Failure(
@@ -364,7 +366,7 @@ extension SessionKeeper {
   ///
   /// - Throws: `usage` when the recipe has none; `client_error`, `server_error`,
   ///   `answer_not_understood` for other answers than wanted; what `send` throws.
-  public func whoami(_ session: Session) throws(Failure) -> (name: String?, user: JSONValue) {
+  package func whoami(_ session: Session) throws(Failure) -> (name: String?, user: JSONValue) {
     guard let call = profile.recipe.whoami else {
       throw Failure(.usage, "\(profile.name): the recipe has no whoami")
     }
@@ -394,7 +396,7 @@ extension SessionKeeper {
   }
 
   /// The answer to a call that carries the session, or what else its `authorization` says.
-  private func ask(_ call: Call, _ session: Session) throws(Failure) -> Answer {
+  private func ask(_ call: RecipeRequest, _ session: Session) throws(Failure) -> RecipeResponse {
     var values = api.values(of: session)
     guard call.authorization == .access else {
       return try api.send(
@@ -422,6 +424,6 @@ extension SessionKeeper {
       }
       body.append(contentsOf: bytes)
     }
-    return Answer(head: head, body: body, url: wanted.request.url, of: profile)
+    return RecipeResponse(head: head, body: body, url: wanted.request.url, of: profile)
   }
 }

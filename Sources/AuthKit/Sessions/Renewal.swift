@@ -3,7 +3,7 @@ internal import Glibc
 /// Renewal of a session: by its refresh token, or by signing in again with a kept command.
 extension SessionKeeper {
   /// Why a session is renewed.
-  public enum Reason {
+  package enum Reason {
     /// The access token is about to end.
     case due
     /// The server did not accept the access token.
@@ -22,7 +22,7 @@ extension SessionKeeper {
   func canRefresh(_ session: Session) -> Bool { session.refreshable && api.canRefresh(session) }
 
   /// Whether `session` can get a new access token without a person.
-  public func canRenew(_ session: Session) -> Bool { canRefresh(session) || session.again != nil }
+  package func canRenew(_ session: Session) -> Bool { canRefresh(session) || session.again != nil }
 
   /// `session` with a fresh access token.
   ///
@@ -31,7 +31,7 @@ extension SessionKeeper {
   ///
   /// - Throws: `session_expired` when the server refuses or nothing can renew it; the session is
   ///   kept when the server cannot be reached or is broken. `input_needed` when a kept command fails.
-  public func renewed(_ session: Session, _ reason: Reason) throws(Failure) -> Session {
+  package func renewed(_ session: Session, _ reason: Reason) throws(Failure) -> Session {
     try locked(session.account) { () throws(Failure) in
       let limit = clock().seconds + Self.longestHold
       guard let stored = try read(session.account) else { throw notSignedIn(session.account) }
@@ -76,7 +76,7 @@ extension SessionKeeper {
   private func renewal(
     of stored: Session, _ reason: Reason, before limit: Double, _ hold: (_ status: Int) -> Void
   ) throws(Failure) -> Renewal {
-    var refusal: Answer?
+    var refusal: RecipeResponse?
     if canRefresh(stored) {
       switch try refreshed(stored, before: limit, onAnswer: hold) {
       case .fresh(let fresh): return .fresh(fresh)
@@ -98,7 +98,7 @@ extension SessionKeeper {
 
   enum Refreshed {
     case fresh(Session)
-    case refused(Answer)
+    case refused(RecipeResponse)
   }
 
   /// Sends the refresh. 503 says that the server could not attend to it (RFC 9110, section
@@ -151,14 +151,14 @@ extension SessionKeeper {
   }
 
   /// Statuses that say no to the refresh token; 404 and the like say that the recipe is wrong.
-  private func isRefusal(_ answer: Answer) throws(Failure) -> Bool {
+  private func isRefusal(_ answer: RecipeResponse) throws(Failure) -> Bool {
     if (200...299).contains(answer.head.status) { return try answer.saysNo() }
     return [400, 401, 403, 422].contains(answer.head.status)
       || answer.recipe.refused.contains(answer.head.status)
   }
 
   /// The session is over: its refresh token is not tried again.
-  private func dead(_ used: Session, _ reason: Reason, _ answer: Answer) -> Failure {
+  private func dead(_ used: Session, _ reason: Reason, _ answer: RecipeResponse) -> Failure {
     var stored = used
     stored.values[.refreshToken] = nil
     stored.refreshable = false
@@ -178,7 +178,7 @@ extension SessionKeeper {
   /// Signs in once more with the password that the session's command prints. A refused password is
   /// not tried again: the server could lock the account.
   private func signedInAgain(
-    _ stored: Session, _ again: Session.SignInAgain, _ reason: Reason, before limit: Double,
+    _ stored: Session, _ again: Session.Reauthentication, _ reason: Reason, before limit: Double,
     _ hold: (_ status: Int) -> Void
   ) throws(Failure) -> Session {
     guard let runCommand else { throw expired(stored, reason, "no renewal") }

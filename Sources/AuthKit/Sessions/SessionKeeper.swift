@@ -1,30 +1,30 @@
 internal import Glibc
 
 /// Keeps the sessions of one profile: reads, renews under lock, writes, forgets.
-public final class SessionKeeper {
+package final class SessionKeeper {
   /// The API that the sessions are for.
-  public let api: API
+  package let api: RecipeClient
   /// Where the sessions are kept.
-  public let store: any SessionStore
+  package let store: any SessionStore
   private let lockFolder: String
   private let lockTimeout: Double
-  let clock: () -> Moment
+  let clock: () -> Timestamp
   let redactor: Redactor
   let warn: (String) -> Void
   /// Runs the command that a session keeps for signing in again, and gives the password it prints;
   /// none: no command is run. It has this many seconds.
-  public var runCommand: ((_ command: String, _ seconds: Int) throws(Failure) -> Secret)?
+  package var runCommand: ((_ command: String, _ seconds: Int) throws(Failure) -> Secret)?
   /// Holds back the signals that would end this process, until what it returns is called.
-  public var holdSignals: () -> () -> Void = { {} }
+  package var holdSignals: () -> () -> Void = { {} }
 
   var profile: Profile { api.profile }
 
   /// - Parameters:
   ///   - lockFolder: below the state folder, whatever the environment.
   ///   - lockTimeout: seconds.
-  public init(
-    api: API, store: any SessionStore, lockFolder: String, lockTimeout: Double,
-    redactor: Redactor, clock: @escaping () -> Moment, warn: @escaping (String) -> Void
+  package init(
+    api: RecipeClient, store: any SessionStore, lockFolder: String, lockTimeout: Double,
+    redactor: Redactor, clock: @escaping () -> Timestamp, warn: @escaping (String) -> Void
   ) {
     self.api = api
     self.store = store
@@ -38,7 +38,7 @@ public final class SessionKeeper {
   // MARK: - Store
 
   /// The stored session of `account`; nil when there is certainly none.
-  public func read(_ account: String) throws(Failure) -> Session? {
+  package func read(_ account: String) throws(Failure) -> Session? {
     guard let payload = try store.read(profile: profile.name, account: account) else { return nil }
     let session = try Session(payload: payload, profile: profile.name, account: account)
     redactor.learn(session)
@@ -46,7 +46,7 @@ public final class SessionKeeper {
   }
 
   /// Stores a new session over whatever was there; a failure to store is a failed sign-in.
-  public func keep(_ session: Session) throws(Failure) {
+  package func keep(_ session: Session) throws(Failure) {
     try locked(session.account) { () throws(Failure) in try write(session) }
   }
 
@@ -66,7 +66,7 @@ public final class SessionKeeper {
   /// Writes what an answer changed, cookies or rotated values, unless the stored session is another
   /// by now (rule B1). What other processes have written meanwhile stays.
   func update(
-    _ session: Session, cookies: [HTTPClient.NewCookie], tokens: API.Tokens?
+    _ session: Session, cookies: [HTTPClient.NewCookie], tokens: RecipeClient.Tokens?
   ) throws(Failure) {
     try locked(session.account) { () throws(Failure) in
       guard var stored = try read(session.account), stored.generation == session.generation else {
@@ -81,7 +81,7 @@ public final class SessionKeeper {
   // MARK: - Failures
 
   /// There is no session of `account`.
-  public func notSignedIn(_ account: String?) -> Failure {
+  package func notSignedIn(_ account: String?) -> Failure {
     var failure = Failure(
       .notSignedIn, "not signed in to \(profile.name) (\(api.base.origin))",
       hint: account == nil || account == profile.account
@@ -92,13 +92,13 @@ public final class SessionKeeper {
   }
 
   /// The session has ended: `why` is the remark in brackets or behind the semicolon.
-  public func expired(_ session: Session, _ reason: Reason, _ why: String) -> Failure {
+  package func expired(_ session: Session, _ reason: Reason, _ why: String) -> Failure {
     let left = session.secondsLeft(now: clock())
     let remark = why == "no renewal" ? " (no renewal)" : "; \(why)"
     let account = DisplayText.oneLine(session.account, limit: 80)
     let message =
       if let left, left <= 0 {
-        "\(profile.name): session of \(account) expired \(Moment.spoken(-left)) ago\(remark)"
+        "\(profile.name): session of \(account) expired \(Timestamp.spoken(-left)) ago\(remark)"
       } else if reason == .asked {
         "\(profile.name): session of \(account) cannot be renewed\(remark)"
       } else {
@@ -115,24 +115,24 @@ public final class SessionKeeper {
   // MARK: - End
 
   /// What logout came to for one account.
-  public struct Ended {
+  package struct Ended {
     /// The account's name.
-    public var account: String
+    package var account: String
     /// The server ended it; nil where the recipe cannot ask for that.
-    public var revoked: Bool?
+    package var revoked: Bool?
     /// Whether there was something to forget here.
-    public var deleted: Bool
+    package var deleted: Bool
     /// Why it was not revoked.
-    public var reason: Failure?
+    package var reason: Failure?
 
     /// Not asked of the server.
-    public init(account: String, deleted: Bool) {
+    package init(account: String, deleted: Bool) {
       self.account = account
       self.deleted = deleted
     }
 
     /// Adds what came of another session of the account, in another store.
-    public mutating func add(_ other: Ended) {
+    package mutating func add(_ other: Ended) {
       deleted = deleted || other.deleted
       guard let ended = other.revoked, revoked != false else { return }
       revoked = ended
@@ -141,7 +141,7 @@ public final class SessionKeeper {
   }
 
   /// Revokes where the recipe can, then forgets; forgetting does not depend on the server.
-  public func end(_ account: String, requireRevocation: Bool) throws(Failure) -> Ended {
+  package func end(_ account: String, requireRevocation: Bool) throws(Failure) -> Ended {
     try locked(account) { () throws(Failure) in
       let limit = clock().seconds + Self.longestHold
       var ended = Ended(account: account, deleted: false)
@@ -169,7 +169,7 @@ public final class SessionKeeper {
   }
 
   /// Ends a session at the server that is not, or no longer, stored.
-  public func revoke(_ session: Session) -> (Bool?, Failure?) {
+  package func revoke(_ session: Session) -> (Bool?, Failure?) {
     var session = session
     return revoke(renewing: &session, before: clock().seconds + Self.longestHold)
   }
@@ -205,8 +205,8 @@ public final class SessionKeeper {
   }
 
   private func end(
-    _ session: Session, by call: Call, before limit: Double
-  ) throws(Failure) -> Answer {
+    _ session: Session, by call: RecipeRequest, before limit: Double
+  ) throws(Failure) -> RecipeResponse {
     try api.send(
       call, values: api.values(of: session), cookies: session.cookies,
       permitted: session.signInOrigins, seconds: try secondsLeft(before: limit))
@@ -215,7 +215,7 @@ public final class SessionKeeper {
   /// A session that is not stored, renewed where it is due.
   ///
   /// - Throws: what asking for the renewal throws; `session_expired` when the server refuses.
-  public func freshInMemory(_ session: Session) throws(Failure) -> Session {
+  package func freshInMemory(_ session: Session) throws(Failure) -> Session {
     guard session.isDue(now: clock()) else { return session }
     var fresh = session
     if try renewInMemory(&fresh, before: clock().seconds + Self.longestHold) { return fresh }
@@ -235,7 +235,7 @@ public final class SessionKeeper {
 
 extension Session {
   /// This session with what a refresh brought; what it did not bring stays as it was.
-  func renewed(with tokens: API.Tokens, now: Moment) -> Session {
+  func renewed(with tokens: RecipeClient.Tokens, now: Timestamp) -> Session {
     var fresh = self
     fresh.values.merge(tokens.values)
     fresh.expiresAt = tokens.expiresAt

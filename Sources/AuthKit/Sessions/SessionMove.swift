@@ -3,9 +3,9 @@
 ///
 /// The old item goes last, when the new one has been read back. A move that was ended at any point
 /// is done again: what is in both stores by then is compared.
-public struct SessionMove {
+package struct SessionMove {
   /// What became of one session.
-  public enum Outcome: String, Sendable {
+  package enum Outcome: String, Sendable {
     /// It was written, read back, and deleted where it was.
     case moved
     /// The same was there already, of a move that was ended before: it was deleted where it was.
@@ -18,7 +18,7 @@ public struct SessionMove {
     case gone
 
     /// Whether the session of the old store is in the new one now.
-    public var isMoved: Bool { self != .outdated && self != .gone }
+    package var isMoved: Bool { self != .outdated && self != .gone }
   }
 
   private let source: any SessionStore
@@ -31,7 +31,7 @@ public struct SessionMove {
   ///   - lockFolder: that of every `SessionKeeper`.
   ///   - lockTimeout: seconds.
   ///   - redactor: learns the secrets.
-  public init(
+  package init(
     from source: any SessionStore, to target: any SessionStore, lockFolder: String,
     lockTimeout: Double, redactor: Redactor
   ) {
@@ -47,7 +47,7 @@ public struct SessionMove {
   /// - Throws: `timeout` when its lock is not free in time; `failed` when the two stores hold
   ///   different sessions of the same time; what the stores throw. In all these cases what was in
   ///   the old store is there still.
-  public func move(
+  package func move(
     profile: String, account: String, origin: String?
   ) throws(Failure) -> Outcome {
     try FileLock.hold(

@@ -1,18 +1,18 @@
 /// What a sign-in or a registration came to.
-public struct SignedIn {
+package struct SignedIn {
   /// The new session, not stored yet.
-  public var session: Session
+  package var session: Session
   /// Where the token stood, when it had to be guessed: a JSON Pointer.
-  public var guessedPlace: String?
+  package var guessedPlace: String?
 
   /// A session whose token was where it was expected.
-  public init(session: Session, guessedPlace: String? = nil) {
+  package init(session: Session, guessedPlace: String? = nil) {
     self.session = session
     self.guessedPlace = guessedPlace
   }
 }
 
-extension API {
+extension RecipeClient {
   /// Signs in with `values` and makes a session of the answer; stores nothing.
   ///
   /// - Parameters:
@@ -23,8 +23,8 @@ extension API {
   ///   - code: gets the one-time code; called only when the server asks for one.
   /// - Throws: `credentials_refused`, `client_error`, `server_error`, `answer_not_understood`, and
   ///   what sending and `code` throw.
-  public func login(
-    _ values: Values, account: String?, permitted: [Origin]? = nil,
+  package func login(
+    _ values: TemplateValues, account: String?, permitted: [Origin]? = nil,
     seconds: Double = HTTPClient.signInTime, onAnswer: (_ status: Int) -> Void = { _ in },
     code: (Origin) throws(Failure) -> SharedSecret
   ) throws(Failure) -> SignedIn {
@@ -54,9 +54,10 @@ extension API {
   /// Answers the server's question for a one-time code: the recipe's second request, or the sign-in
   /// again, this time with the code.
   private func sendCode(
-    _ factor: SecondFactor, after first: Answer, to login: Call, _ values: Values,
+    _ factor: SecondFactor, after first: RecipeResponse, to login: RecipeRequest,
+    _ values: TemplateValues,
     _ code: (Origin) throws(Failure) -> SharedSecret
-  ) throws(Failure) -> Answer {
+  ) throws(Failure) -> RecipeResponse {
     let call = factor.call ?? login
     var values = values
     values[.otp] = try code(origin(of: call))
@@ -81,7 +82,7 @@ extension API {
   /// Creates an account; a session only where the server answers with tokens.
   ///
   /// - Throws: as `login`; 409 is a refusal too.
-  public func register(_ values: Values, account: String?) throws(Failure) -> SignedIn? {
+  package func register(_ values: TemplateValues, account: String?) throws(Failure) -> SignedIn? {
     guard let call = profile.recipe.register else {
       throw Failure(
         .usage, "\(profile.name): the recipe has no registration",
@@ -94,12 +95,12 @@ extension API {
   }
 
   /// A session around a token that was got elsewhere; no request is sent.
-  public func adopt(_ values: Values, account: String) throws(Failure) -> Session {
+  package func adopt(_ values: TemplateValues, account: String) throws(Failure) -> Session {
     var tokens = Tokens()
     tokens.values = values.filtered { $0 == .accessToken || $0 == .refreshToken }
     let now = clock()
     if let token = values[.accessToken]?.text {
-      let empty = Answer(head: ResponseHead(), body: [], url: base, of: profile)
+      let empty = RecipeResponse(head: ResponseHead(), body: [], url: base, of: profile)
       tokens.expiresAt = try empty.expiry(token: token, now: now)
       tokens.lifetime = tokens.expiresAt.map { max(0, $0.seconds - now.seconds) }
     }
@@ -108,7 +109,7 @@ extension API {
 
   /// The session that `answer` makes; nil when it holds no token.
   private func session(
-    from answer: Answer, values: Values, account: String?
+    from answer: RecipeResponse, values: TemplateValues, account: String?
   ) throws(Failure) -> SignedIn? {
     guard let tokens = try tokens(in: answer) else { return nil }
     guard let name = account ?? tokens.account else {
@@ -122,7 +123,7 @@ extension API {
   }
 
   private func makeSession(
-    _ tokens: Tokens, values: Values, account: String, now: Moment
+    _ tokens: Tokens, values: TemplateValues, account: String, now: Timestamp
   ) throws(Failure) -> Session {
     var kept = tokens.values
     for name in [Template.Name.appKey, .clientSecret] where isNeededLater(name) {
@@ -146,21 +147,21 @@ extension API {
   }
 
   /// The values that the recipe's requests may use for `session`.
-  func values(of session: Session) -> Values {
+  func values(of session: Session) -> TemplateValues {
     var values = session.values
     if !session.account.isEmpty { values[.username] = SharedSecret(session.account) }
     return values
   }
 
   /// Whether the recipe can renew `session`.
-  public func canRefresh(_ session: Session) -> Bool {
+  package func canRefresh(_ session: Session) -> Bool {
     guard let call = profile.recipe.refresh, session.variable == nil else { return false }
     return canFill(call, with: session)
   }
 
   /// Whether `session` has every value that `call` needs; what the request before it takes will be
   /// there in time.
-  func canFill(_ call: Call, with session: Session) -> Bool {
+  func canFill(_ call: RecipeRequest, with session: Session) -> Bool {
     let values = values(of: session)
     return call.requiredNames(request: profile.recipe.request).allSatisfy {
       values[$0] != nil || $0.isTaken
@@ -178,7 +179,7 @@ extension API {
   }
 
   /// UTF-8 without control characters, at most 256 bytes (rule B18).
-  public static func check(account: String) throws(Failure) {
+  package static func check(account: String) throws(Failure) {
     guard !account.isEmpty, account.utf8.count <= 256,
       account.unicodeScalars.allSatisfy({ $0.properties.generalCategory != .control })
     else {
@@ -191,7 +192,8 @@ extension API {
 
   /// Throws for every answer that is not a success (contract section 3).
   func refuse(
-    _ answer: Answer, of call: Call, what: String, refused: [Int], hint: String? = nil
+    _ answer: RecipeResponse, of call: RecipeRequest, what: String, refused: [Int],
+    hint: String? = nil
   ) throws(Failure) {
     let status = answer.head.status
     let place = named(call)
@@ -241,7 +243,7 @@ extension API {
 
   /// How a key of the profile is set: by a command; where it is read in place, in its file; where it
   /// is new, by the options that make it.
-  public func howToSet(_ setting: String) -> String? {
+  package func howToSet(_ setting: String) -> String? {
     if profile.isDraft { return "the same with --set \(setting)" }
     return profile.name.utf8.contains(UInt8(ascii: "/"))
       ? "\(setting), in \(DisplayText.oneLine(profile.name))"
@@ -252,12 +254,12 @@ extension API {
   var howToPlaceToken: String? { howToSet("session.access_token=/POINTER") }
 
   /// `authctl WORD -p PROFILE …`, quoted for a shell (rule A13).
-  public func command(_ word: String, _ rest: String...) -> String? {
+  package func command(_ word: String, _ rest: String...) -> String? {
     DisplayText.shellCommand(["authctl", word, "-p", profile.name] + rest)
   }
 
   /// - Parameter hint: for all but a page, in which there is nothing to be found.
-  func notUnderstood(_ answer: Answer, _ message: String, hint: String? = nil) -> Failure {
+  func notUnderstood(_ answer: RecipeResponse, _ message: String, hint: String? = nil) -> Failure {
     var failure = Failure(
       .answerNotUnderstood,
       "\(profile.name): \(message) (HTTP \(answer.head.status), \(answer.shape))",

@@ -3,7 +3,7 @@
 /// One item per profile and account. Names only find the item: whether its content belongs to them
 /// is checked by who reads it. Every method throws `Failure` of exit code 12: `storeLocked`,
 /// `storeMissing`, `storeTimeout`; a wrong configuration of the store is `usage`.
-public protocol SessionStore: AnyObject {
+package protocol SessionStore: AnyObject {
   /// The name by which it is chosen.
   var name: StoreName { get }
 
@@ -37,11 +37,11 @@ public protocol SessionStore: AnyObject {
 
 extension SessionStore {
   /// Every stored session, as far as the store tells names by itself.
-  public func list() throws(Failure) -> [SessionItem] { try list(profiles: []) }
+  package func list() throws(Failure) -> [SessionItem] { try list(profiles: []) }
 }
 
 /// The stores by the names of contract section 7.
-public enum StoreName: String, CaseIterable, Sendable {
+package enum StoreName: String, CaseIterable, Sendable {
   case secretService = "secret-service"
   case file
   case plaintext
@@ -49,7 +49,7 @@ public enum StoreName: String, CaseIterable, Sendable {
   /// The store that a person calls `text`.
   ///
   /// - Throws: `usage` that names the nearest.
-  public init(named text: String) throws(Failure) {
+  package init(named text: String) throws(Failure) {
     guard let name = Self.allCases.first(where: { $0.rawValue.utf8.elementsEqual(text.utf8) })
     else {
       let names = Self.allCases.map(\.rawValue)
@@ -63,18 +63,18 @@ public enum StoreName: String, CaseIterable, Sendable {
 }
 
 /// What one stored session is found by. None of it is secret.
-public struct SessionKey: Sendable {
+package struct SessionKey: Sendable {
   /// The profile's name.
-  public var profile: String
+  package var profile: String
   /// The account's name.
-  public var account: String
+  package var account: String
   /// The origin of the profile's `url` at sign-in; it is told, not looked up by.
-  public var origin: String
+  package var origin: String
   /// New at each login; told where the store has a place for it, not looked up by.
-  public var generation: String
+  package var generation: String
 
   /// A key of these.
-  public init(profile: String, account: String, origin: String, generation: String = "") {
+  package init(profile: String, account: String, origin: String, generation: String = "") {
     self.profile = profile
     self.account = account
     self.origin = origin
@@ -83,16 +83,16 @@ public struct SessionKey: Sendable {
 }
 
 /// One stored session as `list` sees it.
-public struct SessionItem: Sendable {
+package struct SessionItem: Sendable {
   /// The profile's name; nil where it cannot be told: a keyring never unlocked since its start has
   /// hashes only, a file may be damaged.
-  public var profile: String?
+  package var profile: String?
   /// The account's name, or nil as above.
-  public var account: String?
+  package var account: String?
   /// The origin, or nil as above.
-  public var origin: String?
+  package var origin: String?
   /// Whether reading it needs what is not at hand: the keyring's password, the key of the files.
-  public var isLocked: Bool
+  package var isLocked: Bool
 
   /// What may be there, and cannot be told without a password.
   static let nameless = SessionItem(profile: nil, account: nil, origin: nil, isLocked: true)

@@ -31,7 +31,7 @@ struct Doctor: Command {
     guard !all || globals.profile == nil else {
       throw Failure(.usage, "--all and -p exclude each other", hint: "authctl help doctor")
     }
-    var examination = Examination(app)
+    var examination = DoctorChecks(app)
     examination.machine()
     let profiles = examination.profiles(all: all)
     for profile in profiles { examination.reach(profile) }

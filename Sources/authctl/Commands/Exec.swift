@@ -66,7 +66,7 @@ struct Exec: Command {
   private func runProgram(_ app: App) throws(Failure) -> Int32 {
     let inherited = Child.openDescriptors()
     let choice = try app.choose()
-    try Words.refusePassword(choice.profile, allowed: allowPassword)
+    try Messages.refusePassword(choice.profile, allowed: allowPassword)
     let keeper = try app.keeper(for: choice.profile)
     // Before a request is sent: what is wrong here must not cost a sign-in.
     let variables = try wantedVariables()
@@ -114,7 +114,7 @@ struct Exec: Command {
 
   private func signIn(_ keeper: SessionKeeper, _ app: App) throws(Failure) -> Session {
     let profile = keeper.api.profile
-    let asker = try Asker(
+    let asker = try CredentialPrompt(
       app: app, profile: profile, sources: credentials.sources, fields: credentials.field)
     let call = profile.recipe.login
     let account = try asker.account(for: call, keeper.api, known: app.namedAccount(profile)?.name)

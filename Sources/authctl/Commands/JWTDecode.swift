@@ -1,12 +1,6 @@
 internal import ArgumentParser
 internal import AuthKit
 
-/// `authctl jwt`
-struct JWTGroup: ParsableCommand {
-  static let configuration = CommandConfiguration(
-    commandName: "jwt", abstract: "Look into a JSON Web Token.", subcommands: [JWTDecode.self])
-}
-
 /// `authctl jwt decode [FILE|-]`
 struct JWTDecode: Command {
   static let configuration = CommandConfiguration(
@@ -39,14 +33,14 @@ struct JWTDecode: Command {
     }
     app.console.insist("not verified: the signature was not looked at")
     let now = App.now()
-    let times = ["iat", "nbf", "auth_time", "exp"].compactMap { name -> (String, Moment)? in
+    let times = ["iat", "nbf", "auth_time", "exp"].compactMap { name -> (String, Timestamp)? in
       decoded.payload[name]?.double.flatMap(Self.moment).map { (name, $0) }
     }
     let end = times.first { $0.0 == "exp" }?.1
     if output.json {
       let value = JSONValue.object([
         ("header", decoded.header), ("payload", decoded.payload),
-        ("expires_at", Words.time(end)),
+        ("expires_at", Messages.time(end)),
         ("seconds_left", end.map { .number(($0.seconds - now.seconds).rounded()) } ?? nil),
         ("verified", false),
       ])
@@ -64,14 +58,14 @@ struct JWTDecode: Command {
   }
 
   /// A time as it is told, however far off: nothing here relies on it. Above 1e11 milliseconds.
-  private static func moment(_ epoch: Double) -> Moment? {
+  private static func moment(_ epoch: Double) -> Timestamp? {
     let seconds = epoch > 1e11 ? epoch / 1000 : epoch
-    return (0...1e11).contains(seconds) ? Moment(seconds: seconds) : nil
+    return (0...1e11).contains(seconds) ? Timestamp(seconds: seconds) : nil
   }
 
-  private static func spoken(_ moment: Moment, _ now: Moment) -> String {
+  private static func spoken(_ moment: Timestamp, _ now: Timestamp) -> String {
     let left = moment.seconds - now.seconds
-    return left > 0 ? "in \(Moment.spoken(left))" : "\(Moment.spoken(-left)) ago"
+    return left > 0 ? "in \(Timestamp.spoken(left))" : "\(Timestamp.spoken(-left)) ago"
   }
 
   /// Three parts or five, signed or encrypted (RFC 7515, RFC 7516), of the letters of base64url.

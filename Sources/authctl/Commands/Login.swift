@@ -57,9 +57,9 @@ struct Login: Command {
     guard !keepCommand || !token.source.isGiven && !refreshToken.source.isGiven else {
       throw Failure(.usage, "--keep-command is for a sign-in, not for a token got elsewhere")
     }
-    var described = try Described(profile, in: app)
+    var described = try APIDescription(profile, in: app)
     var made: NewProfile?
-    let choice: Choice
+    let choice: ProfileChoice
     var address = try described.base(url)
     if address == nil { address = try askForAddress(app) }
     if let address {
@@ -67,7 +67,7 @@ struct Login: Command {
       let new = try NewProfile.make(
         for: address, described, looks: !isAdopted, assumesYes: yes, in: app)
       made = new
-      choice = Choice(profile: new.profile, reason: new.isNew ? "new" : "by its URL")
+      choice = ProfileChoice(profile: new.profile, reason: new.isNew ? "new" : "by its URL")
     } else {
       guard profile.isEmpty else {
         throw Failure(
@@ -103,7 +103,7 @@ struct Login: Command {
   }
 
   private func signIn(
-    _ choice: Choice, _ made: NewProfile?, _ described: Described, _ app: App
+    _ choice: ProfileChoice, _ made: NewProfile?, _ described: APIDescription, _ app: App
   ) throws(Failure) -> Int32 {
     let profile = choice.profile
     if let variable = app.tokenVariable(of: profile) {
@@ -166,10 +166,10 @@ struct Login: Command {
 
   /// The new session. Password and codes are gone from memory when this returns.
   private func signedIn(
-    _ keeper: SessionKeeper, _ app: App, account: String?, _ described: Described
+    _ keeper: SessionKeeper, _ app: App, account: String?, _ described: APIDescription
   ) throws(Failure) -> SignedIn {
     let profile = keeper.api.profile
-    let asker = try Asker(
+    let asker = try CredentialPrompt(
       app: app, profile: profile,
       sources: credentials.sources + [token.source, refreshToken.source], fields: credentials.field)
     if asker.reader.isGiven(.token) || asker.reader.isGiven(.refreshToken) {
@@ -186,7 +186,7 @@ struct Login: Command {
     let values = try asker.values(
       for: call, keeper.api, account: account, pasted: described.password)
     var wasAskedForCode = values[.otp] != nil
-    var signedIn = try Words.nothingChanged(profile) { () throws(Failure) in
+    var signedIn = try Messages.nothingChanged(profile) { () throws(Failure) in
       try keeper.api.login(values, account: account) { (origin) throws(Failure) in
         wasAskedForCode = true
         return try asker.code(at: origin)
@@ -196,16 +196,16 @@ struct Login: Command {
     if wasAskedForCode {
       app.console.warn("the command is not kept: this sign-in wants a one-time code each time")
     } else {
-      let again = Session.SignInAgain(command: SharedSecret(command), fields: values.fields)
+      let again = Session.Reauthentication(command: SharedSecret(command), fields: values.fields)
       signedIn.session.keep(again, values)
     }
     return signedIn
   }
 
   private func adopt(
-    _ asker: Asker, _ keeper: SessionKeeper, _ account: String?
+    _ asker: CredentialPrompt, _ keeper: SessionKeeper, _ account: String?
   ) throws(Failure) -> Session {
-    var values = Values()
+    var values = TemplateValues()
     if let token = try asker.reader.read(.token) { values[.accessToken] = SharedSecret(token) }
     if let token = try asker.reader.read(.refreshToken) {
       values[.refreshToken] = SharedSecret(token)
@@ -235,7 +235,7 @@ struct Login: Command {
     let console = app.console
     if !quietly {
       let name = DisplayText.oneLine(session.account)
-      console.notice("Signed in to \(session.profile) as \(name). \(Words.validity(session))")
+      console.notice("Signed in to \(session.profile) as \(name). \(Messages.validity(session))")
       if let made, made.isNew {
         let file = app.profiles.shown(app.profiles.path(of: session.profile))
         console.notice(
@@ -243,9 +243,9 @@ struct Login: Command {
       } else {
         console.notice("Saved: session in \(keeper.store.title).")
       }
-      console.notice("Next: \(Words.nextRequest(keeper.api.profile, app))")
+      console.notice("Next: \(Messages.nextRequest(keeper.api.profile, app))")
     }
-    if output.json { try console.out(Words.json(session, keeper)) }
+    if output.json { try console.out(Messages.json(session, keeper)) }
     return 0
   }
 }

@@ -91,7 +91,7 @@ struct Logout: Command {
 
   /// The profile; nil when there is none at all: not to be signed in is what was wanted. Without a
   /// home folder nobody knows whether there is one.
-  private func chosen(_ app: App) throws(Failure) -> Choice? {
+  private func chosen(_ app: App) throws(Failure) -> ProfileChoice? {
     do throws(Failure) { return try app.choose() } catch {
       guard error.kind == .notSignedIn, app.profiles.homelessHint == nil else { throw error }
       return nil

@@ -46,9 +46,9 @@ struct Register: Command {
     try keeper.keep(session)
     try app.forgetElsewhere(session, keptIn: keeper.store)
     app.console.notice(
-      "Registered and signed in to \(profile.name) as \(name). \(Words.validity(session))")
+      "Registered and signed in to \(profile.name) as \(name). \(Messages.validity(session))")
     if output.json {
-      try app.console.out(Words.json(session, keeper))
+      try app.console.out(Messages.json(session, keeper))
     }
     return 0
   }
@@ -59,14 +59,14 @@ struct Register: Command {
     _ keeper: SessionKeeper, _ app: App
   ) throws(Failure) -> (String?, SignedIn?) {
     let profile = keeper.api.profile
-    let asker = try Asker(
+    let asker = try CredentialPrompt(
       app: app, profile: profile, sources: credentials.sources, fields: credentials.field)
     let call = profile.recipe.register
     let known = app.namedAccount(profile)?.name
     let account = try asker.account(for: call, keeper.api, known: known)
     app.context.account = account
     let values = try asker.values(for: call, keeper.api, account: account)
-    let signedIn = try Words.nothingChanged(profile) { () throws(Failure) in
+    let signedIn = try Messages.nothingChanged(profile) { () throws(Failure) in
       try keeper.api.register(values, account: account)
     }
     return (account, signedIn)

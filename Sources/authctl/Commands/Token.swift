@@ -38,21 +38,21 @@ struct PrintToken: Command {
 
   func run(in app: App) throws(Failure) -> Int32 {
     let choice = try app.choose()
-    try Words.refusePassword(choice.profile, allowed: allowPassword)
+    try Messages.refusePassword(choice.profile, allowed: allowPassword)
     let keeper = try app.keeper(for: choice.profile)
     var session = try app.session(for: choice, keeper)
     session =
       forceRefresh && session.variable == nil
       ? try keeper.renewed(session, .asked) : try keeper.fresh(session, minimum: minTTL?.seconds)
     if let minTTL, let left = session.secondsLeft(now: App.now()), left < minTTL.seconds {
-      throw keeper.expired(session, .asked, "no token of \(Moment.spoken(minTTL.seconds))")
+      throw keeper.expired(session, .asked, "no token of \(Timestamp.spoken(minTTL.seconds))")
     }
     let carrier = try keeper.api.credentialHeader(of: session)
     if output.json {
       try app.console.out(
         JSONValue.object([
           ("access_token", session.accessToken.map { .string($0.text) } ?? nil),
-          ("expires_at", Words.time(session.expiresAt)),
+          ("expires_at", Messages.time(session.expiresAt)),
           (
             "header",
             carrier.map { .object([("name", .string($0.name)), ("value", .string($0.value))]) }
@@ -67,42 +67,6 @@ struct PrintToken: Command {
     } else {
       guard let token = session.accessToken else { throw keeper.notSignedIn(session.account) }
       try app.console.out(token.secret)
-    }
-    return 0
-  }
-}
-
-/// `authctl refresh`
-struct Refresh: Command {
-  static let configuration = CommandConfiguration(
-    commandName: "refresh", abstract: "Renew the session now.",
-    usage: "authctl refresh [<options>]",
-    discussion: """
-      Examples:
-        authctl refresh
-        authctl refresh -p shop --json
-      """
-  ).alone
-
-  @OptionGroup var output: JSONOutput
-  @OptionGroup(title: "Global options") var globals: Globals
-
-  var wantsJSON: Bool { output.json }
-
-  func run(in app: App) throws(Failure) -> Int32 {
-    let choice = try app.choose()
-    if let variable = app.tokenVariable(of: choice.profile) {
-      throw Failure(
-        .usage, "\(variable) is set: a token from a variable cannot be renewed",
-        hint: "unset \(variable) to renew the stored session")
-    }
-    let keeper = try app.keeper(for: choice.profile)
-    let session = try keeper.renewed(try app.session(for: choice, keeper), .asked)
-    app.console.notice(
-      "Renewed \(session.profile) as \(DisplayText.oneLine(session.account)). "
-        + Words.validity(session))
-    if output.json {
-      try app.console.out(Words.json(session, keeper))
     }
     return 0
   }

@@ -1,0 +1,93 @@
+internal import Glibc
+
+/// A file with a secret that the user has named, opened through links and judged by what the open
+/// file is (security rule B10).
+package struct PrivateFile: ~Copyable {
+  /// Open for reading; closed with the value.
+  package let descriptor: Int32
+
+  /// - Parameters:
+  ///   - option: what named the file, for messages.
+  ///   - environment: for `CREDENTIALS_DIRECTORY`.
+  ///   - kind: of the failure.
+  /// - Throws: `kind` when the file cannot be opened, or when others could read or change it.
+  package init(
+    _ path: String, option: String, environment: [String: String], kind: Failure.Kind = .usage
+  ) throws(Failure) {
+    descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY)
+    guard descriptor >= 0 else {
+      let reason = String(cString: strerror(errno))
+      throw Failure(kind, "\(option): \(DisplayText.oneLine(path)): \(reason)")
+    }
+    do throws(Failure) {
+      try Self.judge(descriptor, path, option, environment)
+    } catch {
+      close(descriptor)
+      var failure = error
+      failure.kind = kind
+      throw failure
+    }
+  }
+
+  deinit { close(descriptor) }
+
+  private static func judge(
+    _ descriptor: Int32, _ path: String, _ option: String, _ environment: [String: String]
+  ) throws(Failure) {
+    let shown = "\(option): \(DisplayText.oneLine(path))"
+    var status = stat()
+    guard fstat(descriptor, &status) == 0 else {
+      throw Failure(.usage, "\(shown): \(String(cString: strerror(errno)))")
+    }
+    if status.st_mode & S_IFMT == S_IFDIR { throw Failure(.usage, "\(shown): Is a directory") }
+    // `<(...)` and /dev/null have nothing to judge; what systemd, Docker and Kubernetes hand over
+    // looks readable to more users than it is.
+    guard status.st_mode & S_IFMT == S_IFREG,
+      !isOnReadOnlyMount(descriptor), !isCredential(descriptor, environment)
+    else { return }
+
+    let mode = status.st_mode & 0o777
+    let octal = "mode 0" + String(mode, radix: 8)
+    if status.st_uid == geteuid() {
+      guard mode & 0o077 != 0 else { return }
+      throw Failure(
+        .usage, "\(shown) is open to other users (\(octal))",
+        hint: DisplayText.shellCommand(["chmod", "600", path]))
+    }
+    guard status.st_uid == 0 else {
+      throw Failure(
+        .usage, "\(shown) belongs to another user (uid \(status.st_uid))",
+        hint: "use a file of your own with mode 0600")
+    }
+    guard mode & 0o022 != 0 else { return }
+    throw Failure(
+      .usage, "\(shown) can be changed by other users (\(octal))",
+      hint: DisplayText.shellCommand(["sudo", "chmod", "go-w", path]))
+  }
+
+  // https://man7.org/linux/man-pages/man3/statvfs.3.html
+  private static func isOnReadOnlyMount(_ descriptor: Int32) -> Bool {
+    var mount = statvfs()
+    let readOnly: UInt = 1  // ST_RDONLY
+    return fstatvfs(descriptor, &mount) == 0 && mount.f_flag & readOnly != 0
+  }
+
+  /// Whether the open file lies below the folder in which systemd puts credentials.
+  private static func isCredential(_ descriptor: Int32, _ environment: [String: String]) -> Bool {
+    environment["CREDENTIALS_DIRECTORY"].map { isBelow($0, descriptor) } ?? false
+  }
+
+  /// Whether the open file lies below `folder`, a whole path.
+  func isBelow(_ folder: String) -> Bool { Self.isBelow(folder, descriptor) }
+
+  private static func isBelow(_ folder: String, _ descriptor: Int32) -> Bool {
+    guard folder.utf8.first == 0x2F, let real = realpath(folder, nil) else { return false }
+    defer { free(real) }
+    let place = Array(UnsafeBufferPointer(start: real, count: strlen(real)))
+    var name = [CChar](repeating: 0, count: Int(PATH_MAX))
+    // The link tells where the open file is, also when the path has been replaced since.
+    let length = readlink("/proc/self/fd/\(descriptor)", &name, name.count)
+    return place.count > 1 && length > place.count + 1
+      && name.starts(with: place + [CChar(bitPattern: UInt8(ascii: "/"))])
+  }
+}

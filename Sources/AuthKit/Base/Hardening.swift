@@ -1,0 +1,144 @@
+// `environ` is a variable that anybody may change; here it is read before there is a second thread.
+@preconcurrency internal import Glibc
+
+/// What a process that holds secrets does before it reads anything (security rules B5, B12, B13,
+/// C14).
+package enum Hardening {
+  /// What `begin()` has changed and a child of `exec` is to find as it was.
+  package struct Before: Sendable {
+    private let coreLimit: rlim_t
+    /// The caller had SIGPIPE ignored.
+    package let ignoredPipes: Bool
+
+    fileprivate init(coreLimit: rlim_t, ignoredPipes: Bool) {
+      self.coreLimit = coreLimit
+      self.ignoredPipes = ignoredPipes
+    }
+
+    /// Sets the soft limit for core files back; for the moment in which a child is started.
+    package func restoreCoreLimit() { setCoreLimit(coreLimit) }
+
+    /// Sets all of it back, for a program that takes the place of this one.
+    package func restore() {
+      setCoreLimit(coreLimit)
+      if !ignoredPipes { signal(SIGPIPE, SIG_DFL) }
+    }
+
+    /// As it is while this process holds secrets.
+    package func hardenAgain() {
+      setCoreLimit(0)
+      signal(SIGPIPE, SIG_IGN)
+    }
+  }
+
+  /// Shuts the ways by which memory, descriptors or the environment could give secrets away.
+  ///
+  /// To be called first of all, before a second thread exists and before libcurl or GLib is loaded.
+  ///
+  /// - Throws: `failed` in a set-user-ID process, when /dev/null cannot be opened for a closed
+  ///   standard stream, or when the kernel keeps the process dumpable.
+  @discardableResult
+  package static func begin() throws(Failure) -> Before {
+    // A handler of Swift's runtime prints memory in its backtrace.
+    for number in [SIGILL, SIGTRAP, SIGABRT, SIGSEGV, SIGBUS, SIGFPE] { signal(number, SIG_DFL) }
+    // So does its handler of ^\\; one that was ignored by nohup(1) and the like stays ignored.
+    var quit = sigaction()
+    sigaction(SIGQUIT, nil, &quit)
+    let ignored = unsafeBitCast(SIG_IGN, to: Int.self)
+    if unsafeBitCast(quit.__sigaction_handler.sa_handler, to: Int.self) != ignored {
+      signal(SIGQUIT, SIG_DFL)
+    }
+    // A server that closes its connection must not end the process; `Console` ends it when the
+    // reader of standard output has gone.
+    let pipe = signal(SIGPIPE, SIG_IGN)
+    let ignoredPipes = unsafeBitCast(pipe, to: Int.self) == ignored
+    try refuseForeignPrivileges()
+    try openStandardStreams()
+    let before = Before(coreLimit: setCoreLimit(0), ignoredPipes: ignoredPipes)
+    try forbidDumps()
+    cleanEnvironment()
+    return before
+  }
+
+  /// The value of a variable, byte for byte as the caller gave it; nil when there is none.
+  package static func inheritedValue(_ name: String) -> UnsafePointer<CChar>? {
+    getenv(name).map { UnsafePointer($0) }
+  }
+
+  // getauxval(3) and prctl(2) are missing from the module Glibc. Both are looked up; prctl is
+  // variadic, but integers are passed alike in the calling conventions of x86-64 and AArch64.
+  private typealias GetAuxiliaryValue = @convention(c) (CUnsignedLong) -> CUnsignedLong
+  private typealias ProcessControl =
+    @convention(c) (CInt, CUnsignedLong, CUnsignedLong, CUnsignedLong, CUnsignedLong) -> CInt
+
+  // https://man7.org/linux/man-pages/man3/getauxval.3.html
+  private static func refuseForeignPrivileges() throws(Failure) {
+    let secureExecution: CUnsignedLong = 23  // AT_SECURE
+    var isForeign = getuid() != geteuid() || getgid() != getegid()
+    if let function = dlsym(nil, "getauxval") {
+      let value = unsafeBitCast(function, to: GetAuxiliaryValue.self)(secureExecution)
+      isForeign = isForeign || value != 0
+    }
+    guard !isForeign else {
+      throw Failure(
+        .failed, "authctl must not run set-user-ID, set-group-ID or with file capabilities",
+        hint: "chmod u-s,g-s on the program, or setcap -r")
+    }
+  }
+
+  // https://man7.org/linux/man-pages/man2/PR_SET_DUMPABLE.2const.html
+  private static func forbidDumps() throws(Failure) {
+    let setDumpable: CInt = 4  // PR_SET_DUMPABLE
+    guard let function = dlsym(nil, "prctl"),
+      unsafeBitCast(function, to: ProcessControl.self)(setDumpable, 0, 0, 0, 0) == 0
+    else {
+      throw Failure(.failed, "prctl(PR_SET_DUMPABLE) failed")
+    }
+  }
+
+  @discardableResult
+  private static func setCoreLimit(_ soft: rlim_t) -> rlim_t {
+    let resource = __rlimit_resource_t(RLIMIT_CORE.rawValue)
+    var limit = rlimit()
+    guard getrlimit(resource, &limit) == 0 else { return 0 }
+    let old = limit.rlim_cur
+    limit.rlim_cur = min(soft, limit.rlim_max)
+    setrlimit(resource, &limit)
+    return old
+  }
+
+  // A file opened later would otherwise become standard output, and receive a body or a token.
+  private static func openStandardStreams() throws(Failure) {
+    for descriptor in [STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO]
+    where fcntl(descriptor, F_GETFD) < 0 {
+      // Not for writing: data that nobody can get is an error, not a success.
+      let mode = O_RDONLY
+      // open(2) gives the lowest number that is free: this one, as those below it are open.
+      guard open("/dev/null", mode) == descriptor else {
+        throw Failure(.failed, "descriptor \(descriptor) is closed, and /dev/null cannot be opened")
+      }
+    }
+  }
+
+  private static func cleanEnvironment() {
+    // SSLKEYLOGFILE makes libcurl write TLS keys to a file, the others move libsecret's store or
+    // make GLib print what it sends.
+    for name in ["SSLKEYLOGFILE", "SECRET_BACKEND", "G_DBUS_DEBUG", "G_MESSAGES_DEBUG"] {
+      unsetenv(name)
+    }
+    for name in ["SSL_CERT_FILE", "SSL_CERT_DIR", "CURL_CA_BUNDLE"] {
+      if let value = getenv(name), value.pointee == 0 { unsetenv(name) }
+    }
+    var names: [[CChar]] = []
+    let prefix = "SECRET_FILE_"
+    var entry = environ
+    while let text = entry.pointee {
+      if strncmp(text, prefix, prefix.utf8.count) == 0 {
+        let length = strcspn(text, "=")
+        names.append(Array(UnsafeBufferPointer(start: text, count: length)) + [0])
+      }
+      entry += 1
+    }
+    for name in names { unsetenv(name) }
+  }
+}

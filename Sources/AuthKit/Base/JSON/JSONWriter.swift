@@ -1,0 +1,166 @@
+extension JSONValue {
+  /// The compact text, in the order of the value. `/` is not escaped.
+  package func serialized() -> String {
+    var out = SecretBuilder()
+    write(into: &out)
+    return out.secret().withBytes { String(decoding: $0, as: UTF8.self) }
+  }
+
+  /// Adds the compact text to `out`, for bodies that hold secrets.
+  package func write(into out: inout SecretBuilder) {
+    write(into: &out, style: Style(), level: 0)
+  }
+
+  /// The text for people: two spaces a level, in the order of the value, without a newline at the
+  /// end.
+  ///
+  /// Characters that could act on a terminal or hide in it (DEL, C1, bidirectional controls, zero
+  /// width, tags) are written as `\u` escapes, so that the only control bytes are newlines and,
+  /// with `colour`, the escape sequences made here (security rule B4).
+  ///
+  /// - Parameter colour: whether keys, strings and the rest get ANSI colours.
+  package func prettyPrinted(colour: Bool) -> String {
+    var out = SecretBuilder()
+    write(into: &out, style: Style(isForPeople: true, colour: colour), level: 0)
+    return out.secret().withBytes { String(decoding: $0, as: UTF8.self) }
+  }
+
+  /// Adds a JSON string with its quotes; what is not UTF-8 in `bytes` becomes U+FFFD.
+  package static func escape(_ bytes: UnsafeRawBufferPointer, into out: inout SecretBuilder) {
+    escape(bytes, into: &out, isForPeople: false)
+  }
+
+  private struct Style {
+    var isForPeople = false
+    var colour = false
+  }
+
+  private func write(into out: inout SecretBuilder, style: Style, level: Int) {
+    switch self {
+    case .null: Self.paint("36", &out, style) { $0.append("null") }
+    case .bool(let value): Self.paint("36", &out, style) { $0.append(value ? "true" : "false") }
+    case .number(let digits): Self.paint("36", &out, style) { $0.append(digits) }
+    case .string(let text): Self.write(text, "32", &out, style)
+    case .array(let elements):
+      out.append(UInt8(ascii: "["))
+      for (index, element) in elements.enumerated() {
+        if index > 0 { out.append(UInt8(ascii: ",")) }
+        Self.newLine(&out, style, level + 1)
+        element.write(into: &out, style: style, level: level + 1)
+      }
+      if !elements.isEmpty { Self.newLine(&out, style, level) }
+      out.append(UInt8(ascii: "]"))
+    case .object(let members):
+      out.append(UInt8(ascii: "{"))
+      for (index, member) in members.enumerated() {
+        if index > 0 { out.append(UInt8(ascii: ",")) }
+        Self.newLine(&out, style, level + 1)
+        Self.write(member.key, "1;34", &out, style)
+        out.append(style.isForPeople ? ": " : ":")
+        member.value.write(into: &out, style: style, level: level + 1)
+      }
+      if !members.isEmpty { Self.newLine(&out, style, level) }
+      out.append(UInt8(ascii: "}"))
+    }
+  }
+
+  private static func newLine(_ out: inout SecretBuilder, _ style: Style, _ level: Int) {
+    guard style.isForPeople else { return }
+    out.append(UInt8(ascii: "\n"))
+    for _ in 0..<level { out.append("  ") }
+  }
+
+  private static func paint(
+    _ colour: String, _ out: inout SecretBuilder, _ style: Style,
+    _ body: (inout SecretBuilder) -> Void
+  ) {
+    if style.colour { out.append("\u{1B}[\(colour)m") }
+    body(&out)
+    if style.colour { out.append("\u{1B}[0m") }
+  }
+
+  private static func write(
+    _ text: String, _ colour: String, _ out: inout SecretBuilder, _ style: Style
+  ) {
+    paint(colour, &out, style) { out in
+      var text = text
+      text.withUTF8 {
+        escape(UnsafeRawBufferPointer($0), into: &out, isForPeople: style.isForPeople)
+      }
+    }
+  }
+
+  // Scalar by scalar over the bytes: a Swift string made of them would be a copy that is not wiped.
+  private static func escape(
+    _ bytes: UnsafeRawBufferPointer, into out: inout SecretBuilder, isForPeople: Bool
+  ) {
+    out.append(UInt8(ascii: "\""))
+    let isPlain = { (byte: UInt8) in
+      (0x20..<0x7F).contains(byte) && byte != UInt8(ascii: "\"") && byte != UInt8(ascii: "\\")
+    }
+    // Most are, and the way scalar by scalar takes ten times as long.
+    if bytes.allSatisfy(isPlain) {
+      out.append(bytes)
+      return out.append(UInt8(ascii: "\""))
+    }
+    var iterator = bytes.makeIterator()
+    var parser = Unicode.UTF8.ForwardParser()
+    var position = 0
+    var plainStart = 0  // What may go out as it stands begins here and is added in one piece.
+    func flush(_ out: inout SecretBuilder) {
+      out.append(UnsafeRawBufferPointer(rebasing: bytes[plainStart..<position]))
+    }
+    reading: while true {
+      switch parser.parseScalar(from: &iterator) {
+      case .valid(let encoded):
+        let scalar = Unicode.UTF8.decode(encoded)
+        if isEscaped(scalar) || isForPeople && isUnsafeToShow(scalar) {
+          flush(&out)
+          writeEscape(scalar, into: &out)
+          plainStart = position + encoded.count
+        }
+        position += encoded.count
+      case .error(let length):
+        flush(&out)
+        out.append("\u{FFFD}")
+        position += length
+        plainStart = position
+      case .emptyInput:
+        break reading
+      }
+    }
+    flush(&out)
+    out.append(UInt8(ascii: "\""))
+  }
+
+  /// What RFC 8259, section 7, wants escaped.
+  private static func isEscaped(_ scalar: Unicode.Scalar) -> Bool {
+    scalar.value < 0x20 || scalar == "\"" || scalar == "\\"
+  }
+
+  private static func isUnsafeToShow(_ scalar: Unicode.Scalar) -> Bool {
+    switch scalar.value {
+    case 0x7F...0x9F, 0xAD, 0x61C, 0x200B...0x200F, 0x2028...0x202E, 0x2060...0x206F, 0xFEFF,
+      0xFFF9...0xFFFB, 0xE0000...0xE007F:
+      true
+    default: false
+    }
+  }
+
+  private static func writeEscape(_ scalar: Unicode.Scalar, into out: inout SecretBuilder) {
+    switch scalar {
+    case "\"": out.append("\\\"")
+    case "\\": out.append("\\\\")
+    case "\n": out.append("\\n")
+    case "\r": out.append("\\r")
+    case "\t": out.append("\\t")
+    case "\u{08}": out.append("\\b")
+    case "\u{0C}": out.append("\\f")
+    default:
+      for unit in scalar.utf16 {
+        let digits = String(unit, radix: 16)
+        out.append("\\u" + String(repeating: "0", count: 4 - digits.utf8.count) + digits)
+      }
+    }
+  }
+}

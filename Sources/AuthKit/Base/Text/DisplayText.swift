@@ -1,0 +1,258 @@
+/// The one way foreign text takes to a person: words of a server, a profile, a certificate, a file
+/// name, a D-Bus error (security rule B4). What comes out moves no cursor, turns no writing
+/// direction and begins no line.
+package enum DisplayText {
+  /// `text` on one line, at most `limit` Unicode scalars long.
+  ///
+  /// Line ends become ` ⏎ `; control, format and tag characters become `\u{…}`. A replacement
+  /// that does not fit into the limit is left out whole.
+  package static func oneLine(_ text: String, limit: Int = 300) -> String {
+    var shown = String.UnicodeScalarView()
+    var length = 0
+    var afterReturn = false
+    for scalar in text.unicodeScalars {
+      let isSecondHalf = afterReturn && scalar == "\n"
+      afterReturn = scalar == "\r"
+      if isSecondHalf { continue }
+      let piece = replacement(for: scalar)
+      let count = piece?.unicodeScalars.count ?? 1
+      guard length + count <= limit else { break }
+      length += count
+      if let piece { shown.append(contentsOf: piece.unicodeScalars) } else { shown.append(scalar) }
+    }
+    return String(shown)
+  }
+
+  /// What a server said, fit for lines that begin with `server: `: at most three pieces, white
+  /// space around them cut off, empty ones and HTML left out.
+  package static func server(_ pieces: [String]) -> [String] {
+    var shown: [String] = []
+    for piece in pieces where shown.count < 3 {
+      let words = trimmed(piece)
+      if words.isEmpty || words.first == "<" { continue }
+      shown.append(oneLine(String(words)))
+    }
+    return shown
+  }
+
+  /// The bytes as text; what is not UTF-8 becomes U+FFFD.
+  package static func repaired(_ bytes: UnsafeRawBufferPointer) -> String {
+    String(decoding: bytes, as: UTF8.self)
+  }
+
+  /// Whether a body is better not written to a terminal: a NUL or invalid UTF-8 in its first KiB.
+  /// A character that the end of `bytes` cuts in two is no objection.
+  package static func looksBinary(_ bytes: UnsafeRawBufferPointer) -> Bool {
+    var follower = UTF8Follower()
+    for byte in bytes.prefix(1024) {
+      if byte == 0 { return true }
+      switch follower.take(byte) {
+      case .broken, .stray: return true
+      case .partial, .complete: continue
+      }
+    }
+    return false
+  }
+
+  /// A command line that `/bin/sh` takes apart into exactly `words`; nil when there are none, or
+  /// when one holds a character that must not be printed as it is (security rule A13).
+  package static func shellCommand(_ words: [String]) -> String? {
+    guard !words.isEmpty else { return nil }
+    var line: [UInt8] = []
+    for (index, word) in words.enumerated() {
+      if word.unicodeScalars.contains(where: { replacement(for: $0) != nil }) { return nil }
+      if index > 0 { line.append(UInt8(ascii: " ")) }
+      if isPlain(word, isFirst: index == 0) {
+        line += word.utf8
+        continue
+      }
+      line.append(UInt8(ascii: "'"))
+      for byte in word.utf8 {
+        if byte == UInt8(ascii: "'") { line += #"'\''"#.utf8 } else { line.append(byte) }
+      }
+      line.append(UInt8(ascii: "'"))
+    }
+    return String(decoding: line, as: UTF8.self)
+  }
+
+  /// A command line for the shells that know `$'...'` (POSIX.1-2024, section 2.2.4): what
+  /// `shellCommand` does not print stands in it by numbers (security rule C7). No word holds a NUL.
+  package static func shellLine(_ words: [[UInt8]]) -> String {
+    let shown = words.enumerated().map { index, word -> String in
+      if let text = String(validating: word, as: UTF8.self),
+        let plain = shellCommand(index == 0 ? [text] : ["x", text])
+      {
+        return index == 0 ? plain : String(plain.dropFirst(2))
+      }
+      return "$'" + String(decoding: word.flatMap(Array.init(escaping:)), as: UTF8.self) + "'"
+    }
+    return shown.joined(separator: " ")
+  }
+
+  /// The whole of `bytes` as a terminal may have it; `Caret` does the same for a stream.
+  package static func caret(_ bytes: UnsafeRawBufferPointer) -> [UInt8] {
+    var caret = Caret()
+    return caret.feed(bytes) + caret.finish()
+  }
+
+  // The general category Format holds what B4 names (U+200B-F, U+202A-E, U+2066-9, U+FEFF, the tag
+  // characters) and their like: U+00AD, U+061C, U+2060. Plane 14 has further invisible ones.
+  private static func replacement(for scalar: Unicode.Scalar) -> String? {
+    switch scalar.value {
+    case 0x0A, 0x0D: return " \u{23CE} "
+    case 0x20...0x7E: return nil
+    case 0xE0000...0xE0FFF: break
+    default:
+      switch scalar.properties.generalCategory {
+      case .control, .format, .lineSeparator, .paragraphSeparator: break
+      default: return nil
+      }
+    }
+    return "\\u{" + String(scalar.value, radix: 16, uppercase: true) + "}"
+  }
+
+  private static func trimmed(_ text: String) -> Substring.UnicodeScalarView {
+    func isBlank(_ scalar: Unicode.Scalar) -> Bool {
+      scalar.properties.isWhitespace || scalar == "\u{FEFF}"
+    }
+    var rest = Substring(text).unicodeScalars
+    while let first = rest.first, isBlank(first) { rest.removeFirst() }
+    while let last = rest.last, isBlank(last) { rest.removeLast() }
+    return rest
+  }
+
+  // `=cmd` is a path in zsh, `NAME=value` in the first place an assignment.
+  private static func isPlain(_ word: String, isFirst: Bool) -> Bool {
+    guard let first = word.utf8.first, first != UInt8(ascii: "=") else { return false }
+    return word.utf8.allSatisfy { byte in
+      switch byte {
+      case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+        UInt8(ascii: "0")...UInt8(ascii: "9"):
+        true
+      case UInt8(ascii: "="): !isFirst
+      default: "_@%+:,./-".utf8.contains(byte)
+      }
+    }
+  }
+}
+
+extension [UInt8] {
+  /// A byte between `$'` and `'`. Three octal digits: after two hexadecimal ones some shells go on.
+  fileprivate init(escaping byte: UInt8) {
+    switch byte {
+    case UInt8(ascii: "'"), UInt8(ascii: "\\"): self = [UInt8(ascii: "\\"), byte]
+    case UInt8(ascii: "\n"): self = Array(#"\n"#.utf8)
+    case UInt8(ascii: "\r"): self = Array(#"\r"#.utf8)
+    case UInt8(ascii: "\t"): self = Array(#"\t"#.utf8)
+    case 0x20...0x7E: self = [byte]
+    default:
+      self = [UInt8(ascii: "\\"), 0x30 + (byte >> 6), 0x30 + (byte >> 3 & 7), 0x30 + (byte & 7)]
+    }
+  }
+}
+
+/// Makes a body fit for a terminal, chunk by chunk: control characters other than TAB, LF and
+/// CR LF appear as `^X`, those of C1 as `M-^X`, invalid UTF-8 as U+FFFD.
+package struct Caret {
+  private var follower = UTF8Follower()
+  private var character: [UInt8] = []
+  private var afterReturn = false
+
+  /// A stream at its beginning.
+  package init() {}
+
+  /// What may be written now that `bytes` have come; a CR or a part of a character is kept back.
+  package mutating func feed(_ bytes: UnsafeRawBufferPointer) -> [UInt8] {
+    var output: [UInt8] = []
+    output.reserveCapacity(bytes.count + 16)
+    for byte in bytes {
+      if afterReturn {
+        afterReturn = false
+        output += byte == UInt8(ascii: "\n") ? "\r".utf8 : "^M".utf8
+      }
+      take(byte, into: &output)
+    }
+    return output
+  }
+
+  /// What was kept back, when there is no more to come.
+  package mutating func finish() -> [UInt8] {
+    defer { self = Caret() }
+    if afterReturn { return Array("^M".utf8) }
+    return character.isEmpty ? [] : Array("\u{FFFD}".utf8)
+  }
+
+  private mutating func take(_ byte: UInt8, into output: inout [UInt8]) {
+    var step = follower.take(byte)
+    if step == .broken {
+      output += "\u{FFFD}".utf8
+      character.removeAll(keepingCapacity: true)
+      step = follower.take(byte)
+    }
+    guard step != .stray else {
+      output += "\u{FFFD}".utf8
+      return
+    }
+    character.append(byte)
+    guard step == .complete else { return }
+    if character.count == 1, byte == UInt8(ascii: "\r") {
+      afterReturn = true
+    } else if character.count == 1, byte < 0x20 || byte == 0x7F,
+      byte != UInt8(ascii: "\t"), byte != UInt8(ascii: "\n")
+    {
+      output += [UInt8(ascii: "^"), byte ^ 0x40]
+    } else if character.count == 2, character[0] == 0xC2, byte < 0xA0 {
+      output += "M-^".utf8
+      output.append(byte ^ 0xC0)
+    } else {
+      output += character
+    }
+    character.removeAll(keepingCapacity: true)
+  }
+}
+
+/// Follows UTF-8 byte by byte; over-long forms and surrogates are invalid.
+/// The Unicode Standard, section 3.9, table 3-7.
+private struct UTF8Follower {
+  enum Step {
+    /// The byte ends a character.
+    case complete
+    /// The byte belongs to a character that goes on.
+    case partial
+    /// The character before the byte is cut off; the byte itself is to be taken once more.
+    case broken
+    /// The byte cannot stand here.
+    case stray
+  }
+
+  private var missing = 0
+  private var allowed: ClosedRange<UInt8> = 0x80...0xBF
+
+  mutating func take(_ byte: UInt8) -> Step {
+    if missing > 0 {
+      guard allowed.contains(byte) else {
+        missing = 0
+        return .broken
+      }
+      missing -= 1
+      allowed = 0x80...0xBF
+      return missing == 0 ? .complete : .partial
+    }
+    allowed = 0x80...0xBF
+    switch byte {
+    case 0...0x7F: return .complete
+    case 0xC2...0xDF: missing = 1
+    case 0xE0...0xEF: missing = 2
+    case 0xF0...0xF4: missing = 3
+    default: return .stray
+    }
+    switch byte {
+    case 0xE0: allowed = 0xA0...0xBF
+    case 0xED: allowed = 0x80...0x9F
+    case 0xF0: allowed = 0x90...0xBF
+    case 0xF4: allowed = 0x80...0x8F
+    default: break
+    }
+    return .partial
+  }
+}

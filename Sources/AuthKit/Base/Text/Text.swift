@@ -1,0 +1,59 @@
+// Text as bytes: Swift's own `lowercased`, `hasSuffix` and trimming see graphemes, where CR LF is one
+// Character and U+212A lowers to k.
+extension String {
+  /// Whether the bytes of `word` stand somewhere in it.
+  package func contains(bytesOf word: String) -> Bool { Array(utf8).contains(bytesOf: word) }
+}
+
+extension [UInt8] {
+  /// Whether the bytes of `word` stand somewhere in it.
+  func contains(bytesOf word: String) -> Bool {
+    let word = Array(word.utf8)
+    guard let first = word.first else { return true }
+    var rest = self[...]
+    while let place = rest.firstIndex(of: first) {
+      if rest[place...].starts(with: word) { return true }
+      rest = rest[(place + 1)...]
+    }
+    return false
+  }
+}
+
+extension String {
+  /// A-Z lowered, all other bytes as they are.
+  package var asciiLowercased: String {
+    guard utf8.contains(where: { $0 != Self.lowered($0) }) else { return self }
+    return String(decoding: utf8.map(Self.lowered), as: UTF8.self)
+  }
+
+  /// Whether it is `other`, ASCII case ignored; neither is copied for that.
+  package func equalsIgnoringCase(_ other: String) -> Bool {
+    utf8.count == other.utf8.count
+      && zip(utf8, other.utf8).allSatisfy { Self.lowered($0) == Self.lowered($1) }
+  }
+
+  private static func lowered(_ byte: UInt8) -> UInt8 {
+    byte >= 0x41 && byte <= 0x5A ? byte | 0x20 : byte
+  }
+
+  /// Without CR and LF at the end.
+  package var trimmingLineEnd: String {
+    var bytes = Substring(self).utf8
+    while let byte = bytes.last, byte == 0x0A || byte == 0x0D { bytes = bytes.dropLast() }
+    return String(decoding: bytes, as: UTF8.self)
+  }
+
+  /// Without spaces and tabs at both ends.
+  package var trimmingSpaces: String {
+    var bytes = Substring(self).utf8
+    while let byte = bytes.first, byte == 0x20 || byte == 0x09 { bytes = bytes.dropFirst() }
+    while let byte = bytes.last, byte == 0x20 || byte == 0x09 { bytes = bytes.dropLast() }
+    return String(decoding: bytes, as: UTF8.self)
+  }
+}
+
+/// Permissions as chmod(1) takes them: `0600`.
+package func octal(_ mode: UInt32) -> String {
+  let digits = String(mode & 0o7777, radix: 8)
+  return String(repeating: "0", count: max(0, 4 - digits.utf8.count)) + digits
+}

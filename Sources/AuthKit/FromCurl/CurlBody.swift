@@ -1,0 +1,205 @@
+/// The body of a pasted curl command: fields and values, whichever way they were written.
+struct CurlBody {
+  /// How the recipe writes it.
+  private(set) var encoding = RecipeRequest.Encoding.none
+  /// Its members; those of a form are texts.
+  private(set) var members: [(key: String, value: JSONValue)] = []
+  /// The Content-Type that the encoding alone would not give.
+  private(set) var contentType: String?
+  /// What a person should know of it.
+  private(set) var notes: [String] = []
+
+  /// Takes the body of `line` apart.
+  ///
+  /// - Throws: `Failure` of kind `usage` for one that no recipe can write; nothing of it is quoted.
+  init(_ line: CurlLine) throws(Failure) {
+    let header = line.headers.first { $0.name.asciiLowercased == "content-type" }?.value ?? ""
+    let type = Self.mediaType(header)
+    guard line.parts.isEmpty else {
+      encoding = .multipart
+      members = line.parts.map { ($0.name, .string($0.value)) }
+      return
+    }
+    guard let data = line.data, !data.isEmpty else { return }
+    if type == "multipart/form-data" {
+      encoding = .multipart
+      members = try Self.multipart(Array(data.utf8), boundary: Self.boundary(header))
+      return
+    }
+    let first = data.utf8.first { $0 > 0x20 }
+    let isBraced = first == UInt8(ascii: "{") || first == UInt8(ascii: "[")
+    if line.isJSON || isBraced || Self.isJSON(type) {
+      try readJSON(data)
+      if type.isEmpty, !line.isJSON {
+        notes.append("the body is JSON: it is sent as application/json")
+      }
+    } else {
+      let isXML = first == UInt8(ascii: "<")
+      guard data.utf8.contains(UInt8(ascii: "=")), !isXML else {
+        throw Failure(
+          .usage, "the body of the curl command is neither JSON nor a form",
+          hint: "only these can be written in a recipe")
+      }
+      encoding = .form
+      for pair in try FormText.pairs(data) { members.append((pair.name, .string(pair.value))) }
+    }
+    let implied = encoding == .json ? "application/json" : "application/x-www-form-urlencoded"
+    if !type.isEmpty, type != implied { contentType = header }
+  }
+
+  private mutating func readJSON(_ text: String) throws(Failure) {
+    let value: JSONValue
+    do { value = try JSONValue.parse(text) } catch {
+      throw Failure(
+        .usage, "the body of the curl command is not JSON: \(error)",
+        hint: "put the body in single quotes, as in -d '{\"name\":\"value\"}'")
+    }
+    guard case .object(let members) = value else {
+      throw Failure(.usage, "the JSON of the curl command is not an object, as a recipe's must be")
+    }
+    encoding = .json
+    self.members = members
+  }
+
+  // MARK: - Types
+
+  /// `application/json` of `Application/JSON; charset=utf-8`.
+  private static func mediaType(_ header: String) -> String {
+    String(decoding: header.utf8.prefix { $0 != UInt8(ascii: ";") }, as: UTF8.self)
+      .trimmingSpaces.asciiLowercased
+  }
+
+  private static func isJSON(_ type: String) -> Bool {
+    type == "application/json" || type.utf8.reversed().starts(with: "+json".utf8.reversed())
+  }
+
+  private static func boundary(_ header: String) -> [UInt8] {
+    for parameter in header.utf8.split(separator: UInt8(ascii: ";")).dropFirst() {
+      let text = String(decoding: parameter, as: UTF8.self).trimmingSpaces
+      guard text.asciiLowercased.utf8.starts(with: "boundary=".utf8) else { continue }
+      let value = text.utf8.dropFirst(9)
+      return value.filter { $0 != UInt8(ascii: "\"") }
+    }
+    return []
+  }
+
+  // MARK: - Multipart, as browsers show it (RFC 7578)
+
+  private static func multipart(
+    _ bytes: [UInt8], boundary: [UInt8]
+  ) throws(Failure) -> [(key: String, value: JSONValue)] {
+    guard (1...70).contains(boundary.count) else { throw unreadable }
+    let mark = Array("--".utf8) + boundary
+    var members: [(key: String, value: JSONValue)] = []
+    var starts = offsets(of: mark, in: bytes).makeIterator()
+    guard var start = starts.next() else { throw unreadable }
+    while let end = starts.next() {
+      let part = bytes[(start + mark.count)..<end]
+      members.append(try field(part))
+      start = end
+    }
+    return members
+  }
+
+  private static let unreadable = Failure(
+    .usage, "the multipart body of the curl command cannot be read",
+    hint: "write it with -F NAME=VALUE")
+
+  /// Where `mark` begins a line.
+  private static func offsets(of mark: [UInt8], in bytes: [UInt8]) -> [Int] {
+    var found: [Int] = []
+    var isLineStart = true
+    for index in bytes.indices {
+      if isLineStart, bytes[index...].starts(with: mark) { found.append(index) }
+      isLineStart = bytes[index] == UInt8(ascii: "\n")
+    }
+    return found
+  }
+
+  /// The lines of a part's head up to an empty one, then its value up to the line end that belongs
+  /// to the boundary.
+  private static func field(
+    _ part: ArraySlice<UInt8>
+  ) throws(Failure) -> (key: String, value: JSONValue) {
+    var rest = part
+    var name: String?
+    _ = takeLine(&rest)
+    while true {
+      guard let line = takeLine(&rest) else { throw unreadable }
+      if line.isEmpty { break }
+      let text = line.asciiLowercased
+      guard text.utf8.starts(with: "content-disposition:".utf8) else { continue }
+      for parameter in line.utf8.split(separator: UInt8(ascii: ";")).dropFirst() {
+        let parameter = String(decoding: parameter, as: UTF8.self).trimmingSpaces
+        let lower = parameter.asciiLowercased.utf8
+        if lower.starts(with: "filename".utf8) {
+          throw Failure(.usage, "the form of the curl command sends a file, which no recipe does")
+        }
+        guard lower.starts(with: "name=".utf8) else { continue }
+        let value = parameter.utf8.dropFirst(5).filter { $0 != UInt8(ascii: "\"") }
+        name = String(decoding: value, as: UTF8.self)
+      }
+    }
+    guard let name, rest.last == UInt8(ascii: "\n") else { throw unreadable }
+    rest.removeLast()
+    if rest.last == UInt8(ascii: "\r") { rest.removeLast() }
+    return (name, .string(String(decoding: rest, as: UTF8.self)))
+  }
+
+  private static func takeLine(_ rest: inout ArraySlice<UInt8>) -> String? {
+    guard let end = rest.firstIndex(of: UInt8(ascii: "\n")) else { return nil }
+    let line = String(decoding: rest[..<end], as: UTF8.self).trimmingLineEnd
+    rest = rest[(end + 1)...]
+    return line
+  }
+}
+
+/// Names and values of application/x-www-form-urlencoded, in bodies and queries (URL standard).
+enum FormText {
+  /// `a=1&b` as pairs, decoded.
+  ///
+  /// - Throws: `Failure` of kind `usage` for what is not UTF-8.
+  static func pairs(_ text: String) throws(Failure) -> [(name: String, value: String)] {
+    var pairs: [(name: String, value: String)] = []
+    for pair in text.utf8.split(separator: UInt8(ascii: "&")) {
+      let equals = pair.firstIndex(of: UInt8(ascii: "=")) ?? pair.endIndex
+      let value = pair[equals...].dropFirst()
+      guard let name = decoded(pair[..<equals], plusIsSpace: true),
+        let value = decoded(value, plusIsSpace: true)
+      else {
+        throw Failure(.usage, "a field of the curl command is not UTF-8")
+      }
+      pairs.append((name, value))
+    }
+    return pairs
+  }
+
+  /// Percent-decoded; a `%` that begins no escape stays. Nil for what is not UTF-8.
+  static func decoded(_ text: some Collection<UInt8>, plusIsSpace: Bool = false) -> String? {
+    let bytes = Array(text)
+    var out: [UInt8] = []
+    var index = 0
+    while index < bytes.count {
+      let byte = bytes[index]
+      if byte == UInt8(ascii: "%"), index + 2 < bytes.count, let high = hex(bytes[index + 1]),
+        let low = hex(bytes[index + 2])
+      {
+        out.append(high << 4 | low)
+        index += 3
+      } else {
+        out.append(plusIsSpace && byte == UInt8(ascii: "+") ? 0x20 : byte)
+        index += 1
+      }
+    }
+    return String(validating: out, as: UTF8.self)
+  }
+
+  private static func hex(_ byte: UInt8) -> UInt8? {
+    switch byte {
+    case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
+    case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10
+    case UInt8(ascii: "A")...UInt8(ascii: "F"): byte - UInt8(ascii: "A") + 10
+    default: nil
+    }
+  }
+}

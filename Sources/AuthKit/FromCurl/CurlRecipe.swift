@@ -1,0 +1,167 @@
+/// The sign-in that a pasted curl command shows, as the settings of a profile.
+///
+/// Name and password come out of it and stand in none of the settings; what looks like another
+/// secret is asked for or left out (security rule C9).
+package struct CurlRecipe {
+  /// The origin: what a profile's `url` is.
+  package let url: String
+  /// Keys of `[login]` with their values, and `public` where a name asks for it.
+  package let settings: [(key: String, value: JSONValue)]
+  /// The name that stood in the line.
+  package let username: String?
+  /// The password that stood in the line.
+  package let password: SharedSecret?
+  /// What was left out or could not be expressed, a sentence each; no value of the line.
+  package let notes: [String]
+
+  /// Makes a recipe of `line`.
+  ///
+  /// - Throws: `Failure` of kind `usage` for a request that holds no password, several, or what no
+  ///   recipe can say; it quotes names of fields alone.
+  package init(_ line: CurlLine) throws(Failure) {
+    if let option = line.otherSignIn {
+      throw Failure(
+        .usage, "\(option) of the curl command: no recipe signs in that way",
+        hint: "HTTP Basic, JSON, a form or the query can be written in a recipe")
+    }
+    let target = try CurlTarget(line.url)
+    let body = try CurlBody(line)
+    var fields = CurlFields()
+    fields.tell(of: line)
+    for note in target.notes + body.notes { fields.note(note) }
+    let headers = try fields.kept(line.headers)
+    for member in body.members { try fields.collect(member.key, member.value) }
+    for pair in target.query { try fields.collect(pair.name, .string(pair.value)) }
+    for header in headers { try fields.collect(header.name, .string(header.value)) }
+    try fields.choose(basic: try Self.basic(line, target))
+
+    var settings: [(key: String, value: JSONValue)] = []
+    if line.method != "POST" { settings.append(("login.method", .string(line.method))) }
+    let path = fields.constant(target.path)
+    if fields.authorization != "none" {
+      settings.append(("login.authorization", .string(fields.authorization)))
+    }
+    settings.append(("login.encoding", .string(body.encoding.rawValue)))
+    let query = try fields.pairs(target.query)
+    if !query.isEmpty { settings.append(("login.query", .object(query))) }
+    var table = try fields.headers(headers, authorization: Self.authorization(line))
+    if let type = body.contentType, HeaderSyntax.isRecipeValue(type) {
+      table.append(("Content-Type", .string(fields.constant(type))))
+    }
+    if !table.isEmpty { settings.append(("login.headers", .object(table))) }
+    if !body.members.isEmpty {
+      let members = try fields.members(body.members, isForm: body.encoding != .json)
+      settings.append(("login.body", .object(members)))
+    }
+    let inURL = query.map(\.value) + [.string(path)]
+    if inURL.contains(where: { CurlFields.hasSecret($0.text ?? "") }) {
+      settings.append(("login.secrets_in_url", true))
+      fields.note("secrets stand in its URL, which servers and proxies write down")
+    }
+    settings.insert(("login.path", .string(path)), at: line.method == "POST" ? 0 : 1)
+    if !fields.publicNames.isEmpty {
+      settings.insert(("public", .array(fields.publicNames.map { .string($0) })), at: 0)
+    }
+    self.settings = settings
+    url = target.origin
+    username = fields.username.flatMap { CurlFields.isStandIn($0) ? nil : $0 }
+    password = fields.password.flatMap { CurlFields.isStandIn($0) ? nil : SharedSecret($0) }
+    notes = fields.notes
+  }
+
+  private static func authorization(_ line: CurlLine) -> String? {
+    line.headers.first { $0.name.asciiLowercased == "authorization" }?.value
+  }
+
+  /// Name and password of HTTP Basic (RFC 7617): of the header, of `-u`, of the URL.
+  private static func basic(
+    _ line: CurlLine, _ target: CurlTarget
+  ) throws(Failure) -> (user: String, password: String?)? {
+    var text = line.user ?? target.user
+    if let header = authorization(line) {
+      text = nil
+      let scheme = header.utf8.prefix { $0 != 0x20 }
+      if String(decoding: scheme, as: UTF8.self).asciiLowercased == "basic" {
+        let value = String(decoding: header.utf8.dropFirst(scheme.count), as: UTF8.self)
+        guard let bytes = base64URLDecoded(value.trimmingSpaces.utf8),
+          let decoded = String(validating: bytes, as: UTF8.self)
+        else {
+          throw Failure(.usage, "the Basic header of the curl command is not base64 of text")
+        }
+        text = decoded
+      }
+    }
+    guard let text, !text.isEmpty else { return nil }
+    guard let colon = text.utf8.firstIndex(of: UInt8(ascii: ":")) else { return (text, nil) }
+    let password = String(text.utf8[text.utf8.index(after: colon)...]) ?? ""
+    return (String(text.utf8[..<colon]) ?? "", password.isEmpty ? nil : password)
+  }
+}
+
+/// The URL of a pasted curl command.
+struct CurlTarget {
+  /// Scheme, host and port.
+  let origin: String
+  /// Its path, fit for `login.path`; an absolute URL where it begins with two slashes.
+  let path: String
+  let query: [(name: String, value: String)]
+  /// Name and password that stood before the host, joined by a colon.
+  let user: String?
+  private(set) var notes: [String] = []
+
+  init(_ url: String) throws(Failure) {
+    var bytes = Array(url.utf8.prefix { $0 != UInt8(ascii: "#") })
+    if URLText.authorityStart(bytes) == nil {
+      guard !URLText.hasForeignScheme(url) || Self.isHostAndPort(bytes) else {
+        throw Failure(.usage, "the URL of the curl command is neither http nor https")
+      }
+      let isLocal = ["localhost", "127.", "[::1]"].contains { bytes.starts(with: $0.utf8) }
+      let scheme = isLocal ? "http://" : "https://"
+      notes.append("the URL has no scheme: \(scheme) was taken")
+      bytes = Array(scheme.utf8) + bytes
+    }
+    let start = URLText.authorityStart(bytes) ?? 0
+    let end = bytes[start...].firstIndex { "/?".utf8.contains($0) } ?? bytes.count
+    var authority = bytes[start..<end]
+    if let at = authority.lastIndex(of: UInt8(ascii: "@")) {
+      guard let decoded = FormText.decoded(authority[..<at]) else {
+        throw Failure(.usage, "the user name in the URL of the curl command is not UTF-8")
+      }
+      user = decoded
+      authority = authority[(at + 1)...]
+    } else {
+      user = nil
+    }
+    let scheme = String(decoding: bytes[..<start], as: UTF8.self).asciiLowercased
+    origin = scheme + String(decoding: authority, as: UTF8.self)
+    if let problem = URLText.problemOfBase(origin) {
+      throw Failure(.usage, "the URL of the curl command \(problem)")
+    }
+    let mark = bytes[end...].firstIndex(of: UInt8(ascii: "?")) ?? bytes.count
+    let path = try Self.path(bytes[end..<mark])
+    self.path = path.utf8.starts(with: "//".utf8) ? origin + path : path
+    query = try FormText.pairs(String(decoding: bytes[mark...].dropFirst(), as: UTF8.self))
+  }
+
+  /// `shop.example:8080` looks like a scheme.
+  private static func isHostAndPort(_ bytes: [UInt8]) -> Bool {
+    guard let colon = bytes.firstIndex(of: UInt8(ascii: ":")) else { return false }
+    return bytes[(colon + 1)...].first.map { (0x30...0x39).contains($0) } ?? false
+  }
+
+  private static func path(_ bytes: ArraySlice<UInt8>) throws(Failure) -> String {
+    guard !bytes.isEmpty else { return "/" }
+    var builder = SecretBuilder()
+    for byte in bytes {
+      guard byte >= 0x20, byte != 0x7F else {
+        throw Failure(.usage, "the URL of the curl command holds a control character")
+      }
+      if byte == 0x20 || byte > 0x7E || byte == UInt8(ascii: "\\") {
+        withUnsafeBytes(of: byte) { builder.appendPercentEncoded($0) }
+      } else {
+        builder.append(byte)
+      }
+    }
+    return builder.secret().withBytes { String(decoding: $0, as: UTF8.self) }
+  }
+}

@@ -1,0 +1,128 @@
+internal import Glibc
+
+/// Scheme, host and port: the unit that a credential belongs to (RFC 6454, section 4).
+///
+/// Read from the same parsed URL that makes the request; compared as bytes. `127.0.0.1`,
+/// `localhost` and `[::1]` are three origins.
+package struct Origin: Hashable, Sendable, CustomStringConvertible {
+  /// `http` or `https`.
+  package let scheme: String
+  /// ASCII lower case, punycode; an IPv6 address in brackets, as inet_ntop(3) writes it.
+  package let host: String
+  /// The port, the scheme's own where the URL names none: 80 or 443 (RFC 9110, section 4.2).
+  package let port: UInt16
+
+  /// `https://api.shop.example`, the port only where it is not the scheme's own.
+  package var description: String {
+    port == (scheme == "https" ? 443 : 80) ? "\(scheme)://\(host)" : "\(scheme)://\(host):\(port)"
+  }
+
+  /// Whether requests are encrypted.
+  package var isSecure: Bool { scheme == "https" }
+
+  /// Whether the host is literally this machine: `localhost`, 127.0.0.0/8 or `[::1]` (rule A7).
+  package var isLoopback: Bool {
+    if host == "localhost" || host == "[::1]" { return true }
+    var address = in_addr()
+    return inet_pton(AF_INET, host, &address) == 1 && UInt32(bigEndian: address.s_addr) >> 24 == 127
+  }
+
+  /// Whether the host is an address and no name: no top-level domain ends in a digit (RFC 3696).
+  package var isAddress: Bool {
+    host.utf8.last.map { $0 == UInt8(ascii: "]") || (0x30...0x39).contains($0) } ?? false
+  }
+
+  /// Whether `text`, an address that libcurl connected to, is this machine.
+  static func isLoopbackAddress(_ text: String) -> Bool {
+    text == "::1" || Origin(scheme: "http", host: text, port: 80).isLoopback && text != "localhost"
+  }
+
+  init(scheme: String, host: String, port: UInt16) {
+    self.scheme = scheme
+    self.host = host
+    self.port = port
+  }
+
+  /// The origin of `text`, which may be nothing but an origin: `https://api.shop.example`.
+  ///
+  /// - Throws: `Failure` of kind `usage` for what is not an http or https URL, or one with a path
+  ///   or a query; `failed` without libcurl.
+  package init(_ text: String) throws(Failure) {
+    let url = try WebURL(text, from: .person)
+    guard url.path == "/", url.query == nil else {
+      throw Failure(
+        .usage, "\(DisplayText.oneLine(text)) is not an origin: it has a path",
+        hint: "write scheme://host or scheme://host:port")
+    }
+    self = url.origin
+  }
+
+  /// An origin as `description` wrote it; read without libcurl, which need not be there for it.
+  init?(canonical text: String) {
+    let isSecure = text.utf8.starts(with: "https://".utf8)
+    guard isSecure || text.utf8.starts(with: "http://".utf8) else { return nil }
+    var host = text.utf8.dropFirst(isSecure ? 8 : 7)
+    var port: UInt16? = isSecure ? 443 : 80
+    if let colon = host.lastIndex(of: UInt8(ascii: ":")), host.last != UInt8(ascii: "]") {
+      port = UInt16(String(decoding: host[host.index(after: colon)...], as: UTF8.self))
+      host = host[..<colon]
+    }
+    guard let port, !host.isEmpty, !host.contains(UInt8(ascii: "/")) else { return nil }
+    self.init(
+      scheme: isSecure ? "https" : "http", host: String(decoding: host, as: UTF8.self), port: port)
+  }
+
+  /// RFC 4291 text of an address in brackets, so that two spellings of one address are one origin.
+  static func canonicalIPv6(_ host: String) -> String? {
+    var address = in6_addr()
+    guard inet_pton(AF_INET6, String(host.dropFirst().dropLast()), &address) == 1 else {
+      return nil
+    }
+    var buffer = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN))
+    guard inet_ntop(AF_INET6, &address, &buffer, socklen_t(buffer.count)) != nil else { return nil }
+    let text = buffer.withUnsafeBufferPointer { $0.baseAddress.map { String(cString: $0) } ?? "" }
+    return "[\(text)]"
+  }
+}
+
+/// Who gave a URL: it decides the kind of the refusal.
+package enum URLSource: Sendable {
+  /// The command line, the environment or a profile.
+  case person
+  /// An answer: Location, a link.
+  case server
+
+  var refusal: Failure.Kind { self == .person ? .usage : .originRefused }
+}
+
+extension URLText {
+  /// Whether it begins with `http://` or `https://`, in any case.
+  static func isAbsolute(_ text: String) -> Bool {
+    authorityStart(Array(text.utf8.prefix(8))) != nil
+  }
+
+  /// Why `text` is refused as an absolute URL before libcurl reads it: what two parsers could read
+  /// differently never gets that far (rule A8).
+  static func objection(to text: String) -> String? {
+    let bytes = Array(text.utf8)
+    guard let start = authorityStart(bytes) else {
+      return "it does not begin with http:// or https://"
+    }
+    if bytes.contains(where: { $0 < 0x20 || $0 == 0x7F }) { return "it holds a control character" }
+    let end = bytes[start...].firstIndex { "/?#".utf8.contains($0) } ?? bytes.count
+    return problemOfAuthority(bytes[start..<end]).map { "it \($0)" }
+  }
+
+  /// A scheme other than http and https at the start: `file:`, `javascript:`.
+  static func hasForeignScheme(_ text: String) -> Bool {
+    let bytes = Array(text.utf8)
+    guard let colon = bytes.firstIndex(where: { ":/?#".utf8.contains($0) }), colon > 0,
+      bytes[colon] == UInt8(ascii: ":"), !isAbsolute(text)
+    else { return false }
+    let isLetter = { (byte: UInt8) in (0x61...0x7A).contains(byte | 0x20) }
+    return isLetter(bytes[0])
+      && bytes[..<colon].allSatisfy {
+        isLetter($0) || (0x30...0x39).contains($0) || "+-.".utf8.contains($0)
+      }
+  }
+}

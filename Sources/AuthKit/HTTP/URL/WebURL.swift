@@ -1,0 +1,138 @@
+internal import CCurl
+internal import Glibc
+
+/// A URL as libcurl reads it; the same handle makes the request.
+/// https://curl.se/libcurl/c/libcurl-url.html
+///
+/// What can be read in one way only, `PlainURL`, is read without libcurl: its thirty libraries cost
+/// 7 ms, and `token`, `status` and the like want to know an origin, not to send anything. libcurl
+/// has the last word all the same (rule A8): before a request it must have read the same.
+package final class WebURL {
+  /// Scheme, host and port.
+  package let origin: Origin
+  /// The whole URL, host in punycode.
+  package let text: String
+  /// At least `/`.
+  package let path: String
+  /// Without the question mark.
+  package let query: String?
+  /// libcurl's reading; none yet of a plain URL.
+  private var opened: OpaquePointer?
+
+  /// Reads an absolute URL by the rules of A8.
+  ///
+  /// - Throws: `usage` for a person's URL, `origin_refused` for a server's.
+  package convenience init(_ text: String, from source: URLSource) throws(Failure) {
+    if let plain = PlainURL(text) {
+      self.init(plain, text)
+      return
+    }
+    if let objection = URLText.objection(to: text) {
+      throw Self.refusal(text, objection, source)
+    }
+    try self.init(reading: text, source)
+  }
+
+  private init(_ plain: PlainURL, _ given: String) {
+    origin = plain.origin
+    text = plain.path.utf8.count == 1 ? plain.origin.description + plain.path : given
+    path = plain.path
+    query = nil
+  }
+
+  private convenience init(reading text: String, _ source: URLSource) throws(Failure) {
+    let curl = try openedLibcurl()
+    guard let handle = curl.curl_url() else { throw Failure(.failed, "out of memory") }
+    try self.init(taking: handle, setting: text, curl: curl, source: source)
+  }
+
+  /// For `CURLOPT_CURLU`; valid as long as this object.
+  ///
+  /// - Throws: `failed` without libcurl, `usage` where that reads something else.
+  func handle() throws(Failure) -> OpaquePointer {
+    if let opened { return opened }
+    let read = try WebURL(reading: text, .person)
+    guard read.origin == origin, read.text.utf8.elementsEqual(text.utf8) else {
+      throw Self.refusal(text, "libcurl reads it in another way", .person)
+    }
+    swap(&opened, &read.opened)
+    guard let opened else { throw Failure(.failed, "out of memory") }
+    return opened
+  }
+
+  /// This URL with `reference` resolved against it (RFC 3986, section 5), as Location asks.
+  package func resolving(_ reference: String, from source: URLSource) throws(Failure) -> WebURL {
+    var objection: String?
+    if URLText.isAbsolute(reference) {
+      objection = URLText.objection(to: reference)
+    } else if URLText.hasForeignScheme(reference) {
+      objection = "its scheme is neither http nor https"
+    } else if reference.utf8.starts(with: "//".utf8) {
+      objection = URLText.objection(to: origin.scheme + ":" + reference)
+    } else if reference.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) {
+      objection = "it holds a control character"
+    }
+    if let objection { throw Self.refusal(reference, objection, source) }
+    let curl = try openedLibcurl()
+    guard let copy = curl.curl_url_dup(try handle()) else {
+      throw Failure(.failed, "out of memory")
+    }
+    return try WebURL(taking: copy, setting: reference, curl: curl, source: source)
+  }
+
+  private init(
+    taking handle: OpaquePointer, setting text: String, curl: authctl_curl, source: URLSource
+  ) throws(Failure) {
+    func part(_ part: CURLUPart, _ flags: Int32 = 0) -> String? {
+      var value: UnsafeMutablePointer<CChar>?
+      guard curl.curl_url_get(handle, part, &value, UInt32(flags)) == CURLUE_OK, let value else {
+        return nil
+      }
+      defer { curl.curl_free(value) }
+      return String(cString: value)
+    }
+    // libidn2, which libcurl asks for the punycode of a host, reads text by the locale.
+    if !text.utf8.allSatisfy({ $0 < 0x80 }) { setlocale(LC_CTYPE, "C.UTF-8") }
+    func read() -> (Origin, String, String)? {
+      guard curl.curl_url_set(handle, CURLUPART_URL, text, UInt32(CURLU_URLENCODE)) == CURLUE_OK,
+        curl.curl_url_set(handle, CURLUPART_FRAGMENT, nil, 0) == CURLUE_OK,
+        let scheme = part(CURLUPART_SCHEME), scheme == "http" || scheme == "https",
+        part(CURLUPART_USER) == nil, part(CURLUPART_PASSWORD) == nil,
+        part(CURLUPART_ZONEID) == nil,
+        var host = part(CURLUPART_HOST, CURLU_PUNYCODE)?.asciiLowercased, !host.isEmpty,
+        !host.utf8.contains(UInt8(ascii: "%")), host.utf8.last != UInt8(ascii: "."),
+        host.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }),
+        let port = part(CURLUPART_PORT, CURLU_DEFAULT_PORT).flatMap({ UInt16($0) }), port > 0
+      else { return nil }
+      if host.utf8.first == UInt8(ascii: "[") {
+        guard let canonical = Origin.canonicalIPv6(host) else { return nil }
+        host = canonical
+      }
+      guard curl.curl_url_set(handle, CURLUPART_HOST, host, 0) == CURLUE_OK,
+        let whole = part(CURLUPART_URL)
+      else { return nil }
+      return (Origin(scheme: scheme, host: host, port: port), whole, part(CURLUPART_PATH) ?? "/")
+    }
+    guard let (origin, whole, path) = read() else {
+      curl.curl_url_cleanup(handle)
+      throw Self.refusal(text, "libcurl cannot read it as a URL", source)
+    }
+    opened = handle
+    self.origin = origin
+    self.text = whole
+    self.path = path
+    query = part(CURLUPART_QUERY)
+  }
+
+  private static func refusal(_ text: String, _ why: String, _ source: URLSource) -> Failure {
+    // Letters of other scripts can look like those of a known host: they are spelled out.
+    let shown = DisplayText.oneLine(Redactor.withoutQuery(text), limit: 120).unicodeScalars
+      .map { $0.isASCII ? String($0) : $0.escaped(asASCII: true) }.joined()
+    return switch source {
+    case .person: Failure(.usage, "\(shown): \(why)", hint: "write https://HOST/PATH")
+    case .server: Failure(.originRefused, "the server named the URL \(shown): \(why)")
+    }
+  }
+
+  deinit { if let opened { authctl_curl()?.pointee.curl_url_cleanup(opened) } }
+}

@@ -1,0 +1,98 @@
+/// One API: where it is and how it wants to be spoken to.
+package struct Profile: Sendable {
+  /// The profile's name; for a profile read in place its real path.
+  package var name: String
+  /// The file it came from; none for the one that `AUTHCTL_URL` makes.
+  package var file: String?
+  /// The base URL, as the file has it.
+  package var url: String
+  /// The preset's name.
+  package var preset: String?
+  /// The default account.
+  package var account: String?
+  /// How the API wants to be spoken to.
+  package var recipe: Recipe
+  /// Every value in force with where it comes from, in the order of the contract.
+  package var values: [EffectiveValue]
+  /// Whether it is new and in no file yet: it may never be kept.
+  package var isDraft = false
+
+  init(
+    name: String, file: String?, url: String, preset: String?, account: String?, recipe: Recipe,
+    values: [EffectiveValue]
+  ) {
+    self.name = name
+    self.file = file
+    self.url = url
+    self.preset = preset
+    self.account = account
+    self.recipe = recipe
+    self.values = values
+  }
+}
+
+extension Profile {
+  /// Headers of an answer in which the recipe finds a secret.
+  package var secretAnswerHeaders: [String] {
+    let session = recipe.session
+    let taken = (recipe.secondFactor?.take ?? []) + (recipe.prefetch?.take ?? [])
+    let kept = (session.keep + taken).map(\.place)
+    return (session.accessToken + session.refreshToken + kept).compactMap {
+      if case .header(let name) = $0 { name } else { nil }
+    }
+  }
+
+  /// Headers of an answer whose values are not shown unasked, in lower case (rule B3).
+  package var maskedHeaders: Set<String> {
+    let cookies = recipe.request.cookies ? ["set-cookie"] : []
+    return Set(
+      (recipe.request.carriers + secretAnswerHeaders + cookies).map(\.asciiLowercased))
+  }
+
+  /// Whether the recipe sends a credential in the header `name` (rule B2).
+  package func carriesCredential(in name: String) -> Bool {
+    let name = name.asciiLowercased
+    return recipe.request.carriers.contains { $0.asciiLowercased == name }
+      || name == "cookie" && recipe.request.cookies
+  }
+
+  /// Headers of a request in which the recipe puts a value.
+  var filledHeaders: [String] {
+    let calls = calls.flatMap(\.call.headers)
+    return recipe.request.carriers + calls.filter { !$0.value.names.isEmpty }.map(\.name)
+  }
+
+  /// Every call of the recipe with the table that it stands in.
+  var calls: [(table: String, call: RecipeRequest)] {
+    let all: [(String, RecipeRequest?)] = [
+      ("login", recipe.login), ("register", recipe.register), ("otp", recipe.secondFactor?.call),
+      ("prefetch", recipe.prefetch?.call), ("refresh", recipe.refresh), ("logout", recipe.logout),
+      ("whoami", recipe.whoami),
+    ]
+    return all.compactMap { table, call in call.map { (table, $0) } }
+  }
+}
+
+/// A value of the effective profile, for `profile show`.
+package struct EffectiveValue: Sendable {
+  /// Where a value comes from.
+  package enum Source: Sendable, Equatable {
+    /// authctl's own default.
+    case builtIn
+    /// The preset of this name.
+    case preset(String)
+    /// The profile's file.
+    case file
+  }
+  /// The dotted key: `login.path`.
+  package var key: String
+  /// The value in force.
+  package var value: JSONValue
+  /// Where it comes from.
+  package var source: Source
+  init(key: String, value: JSONValue, source: Source) {
+    self.key = key
+    self.value = value
+    self.source = source
+  }
+}

@@ -1,0 +1,213 @@
+/// What a sign-in left: the stored item of one profile and account.
+package struct Session {
+  /// The profile's name.
+  package let profile: String
+  /// The account's name, compared as bytes.
+  package var account: String
+  /// New at each login, kept through refreshes (rule B1).
+  package var generation: String
+  /// `access_token`, `refresh_token`, `app_key`, `session.NAME`; for a stored password `password`.
+  package var values: TemplateValues
+  /// When the access token ends, by this machine's clock; nil when the server did not tell.
+  package var expiresAt: Timestamp?
+  /// Seconds between its issue and its end.
+  package var lifetime: Double?
+  /// When the tokens were got.
+  package var obtainedAt: Timestamp
+  /// The cookies that the recipe keeps.
+  package var cookies: CookieJar
+  /// Origins that may receive access token, cookies, kept values and the application's key (A2).
+  package var requestOrigins: [Origin]
+  /// Origins that may receive refresh token, password, codes and client secret too.
+  package var signInOrigins: [Origin]
+  /// The recipe could renew it when it was stored; what the profile says now is asked as well.
+  package var refreshable: Bool
+  /// How to sign in again without a person (`login --keep-command`).
+  package var again: Reauthentication?
+  /// The variable it came from instead of the store.
+  package var variable: String?
+
+  /// What signs in again when nothing else can renew the session.
+  package struct Reauthentication {
+    /// The command, for `/bin/sh -c`, that prints the password.
+    package var command: SharedSecret
+    /// What `--field` gave at the sign-in.
+    package var fields: [(name: String, value: JSONValue)]
+
+    /// A command and fields.
+    package init(command: SharedSecret, fields: [(name: String, value: JSONValue)]) {
+      self.command = command
+      self.fields = fields
+    }
+  }
+
+  /// Whether it can get a new access token without a person.
+  package var isRenewable: Bool { refreshable || again != nil }
+
+  /// Takes up what signs in again, with the keys that the sign-in had among its values.
+  package mutating func keep(_ again: Reauthentication, _ signIn: TemplateValues) {
+    self.again = again
+    for name in [Template.Name.appKey, .clientSecret] where signIn[name] != nil {
+      values[name] = signIn[name]
+    }
+  }
+
+  /// The access token.
+  package var accessToken: SharedSecret? { values[.accessToken] }
+
+  /// A new session, with a generation of its own.
+  package init(
+    profile: String, account: String, values: TemplateValues, now: Timestamp,
+    requestOrigins: [Origin],
+    signInOrigins: [Origin]
+  ) {
+    self.profile = profile
+    self.account = account
+    self.values = values
+    self.requestOrigins = requestOrigins
+    self.signInOrigins = signInOrigins
+    generation = randomHex(bytes: 16)
+    obtainedAt = now
+    cookies = CookieJar()
+    refreshable = false
+  }
+
+  /// Seconds that the access token has left; nil when the server did not tell.
+  package func secondsLeft(now: Timestamp) -> Double? {
+    expiresAt.map { $0.seconds - now.seconds }
+  }
+
+  /// Whether it must be renewed before a request: 30 s left, or a quarter of its lifetime, where
+  /// that is less (contract section 6); or less than `minimum` seconds, where that is asked.
+  package func isDue(now: Timestamp, minimum: Double? = nil) -> Bool {
+    guard let left = secondsLeft(now: now) else { return false }
+    return left <= 0 || left < minimum ?? min(30, lifetime.map { $0 / 4 } ?? 30)
+  }
+}
+
+extension Redactor {
+  /// Learns every secret of a session.
+  func learn(_ session: Session) {
+    for entry in session.values.all { learn(entry.value.secret) }
+    for cookie in session.cookies.cookies { learn(cookie.value) }
+    if let again = session.again { learn(again.command.secret) }
+  }
+}
+
+// MARK: - The stored form
+
+extension Session {
+  /// The largest item, 256 KiB (rule B6).
+  static let largestPayload = 262_144
+
+  /// The JSON that the store keeps.
+  ///
+  /// - Throws: `answer_not_understood` when it is larger than 256 KiB.
+  func payload() throws(Failure) -> Secret {
+    var builder = SecretBuilder(capacity: 2048)
+    func member(_ name: String, _ value: JSONValue) {
+      builder.append(builder.count == 0 ? "{" : ",")
+      JSONValue.string(name).write(into: &builder)
+      builder.append(":")
+      value.write(into: &builder)
+    }
+    func time(_ moment: Timestamp?) -> JSONValue { moment.map { .number($0.seconds) } ?? .null }
+    member("version", .number(1))
+    member("profile", .string(profile))
+    member("account", .string(account))
+    member("generation", .string(generation))
+    member("expires_at", time(expiresAt))
+    member("lifetime", lifetime.map { .number($0) } ?? .null)
+    member("obtained_at", time(obtainedAt))
+    member("refreshable", .bool(refreshable))
+    member("request_origins", .array(requestOrigins.map { .string($0.description) }))
+    member("sign_in_origins", .array(signInOrigins.map { .string($0.description) }))
+    member("cookies", cookies.json)
+    if let again { member("sign_in_again", again.json) }
+    builder.append(",\"values\":{")
+    for (index, entry) in values.all.enumerated() {
+      if index > 0 { builder.append(",") }
+      JSONValue.string(entry.name.description).write(into: &builder)
+      builder.append(":")
+      entry.value.withBytes { JSONValue.escape($0, into: &builder) }
+    }
+    builder.append("}}")
+    guard builder.count <= Self.largestPayload else {
+      throw Failure(.answerNotUnderstood, "\(profile): the session is larger than 256 KiB")
+    }
+    return builder.secret()
+  }
+
+  /// Reads what the store gave for `profile` and `account`.
+  ///
+  /// - Throws: `store_missing` when it is damaged or belongs to another session (rule B12).
+  package init(
+    payload: borrowing Secret, profile: String, account: String
+  ) throws(Failure) {
+    let damaged = Failure(
+      .storeMissing, "\(profile): the stored session of \(account) is damaged",
+      hint: DisplayText.shellCommand(["authctl", "logout", "-p", profile, "-u", account]))
+    let parsed = payload.withBytes { try? JSONValue.parse($0) }
+    guard let parsed, parsed["version"]?.double == 1,
+      let storedProfile = parsed["profile"]?.text, let storedAccount = parsed["account"]?.text,
+      let generation = parsed["generation"]?.text,
+      let obtained = parsed["obtained_at"]?.double,
+      case .object(let members)? = parsed["values"],
+      let jar = parsed["cookies"].flatMap(CookieJar.init(json:)),
+      case .array(let requestTexts)? = parsed["request_origins"],
+      case .array(let signInTexts)? = parsed["sign_in_origins"]
+    else { throw damaged }
+    guard storedProfile.utf8.elementsEqual(profile.utf8),
+      storedAccount.utf8.elementsEqual(account.utf8)
+    else {
+      throw Failure(
+        .storeMissing, "\(profile): the stored item of \(account) holds another session",
+        hint: "somebody changed it; sign in again")
+    }
+    var values = TemplateValues()
+    for member in members {
+      guard let text = member.value.text else { throw damaged }
+      values[Template.Name(member.key)] = SharedSecret(text)
+    }
+    func origins(_ texts: [JSONValue]) throws(Failure) -> [Origin] {
+      var origins: [Origin] = []
+      for text in texts {
+        guard let origin = text.text.flatMap(Origin.init(canonical:)) else { throw damaged }
+        origins.append(origin)
+      }
+      return origins
+    }
+    self.init(
+      profile: profile, account: account, values: values, now: Timestamp(seconds: obtained),
+      requestOrigins: try origins(requestTexts), signInOrigins: try origins(signInTexts))
+    self.generation = generation
+    // Bounded like numbers from outside: another program can write to the store.
+    let times = 0...1e11
+    expiresAt = parsed["expires_at"]?.double.flatMap {
+      times.contains($0) ? Timestamp(seconds: $0) : nil
+    }
+    lifetime = parsed["lifetime"]?.double.flatMap { times.contains($0) ? $0 : nil }
+    if case .bool(true)? = parsed["refreshable"] { refreshable = true }
+    cookies = jar
+    again = try parsed["sign_in_again"].map { (json) throws(Failure) in
+      guard let again = Reauthentication(json) else { throw damaged }
+      return again
+    }
+  }
+}
+
+extension Session.Reauthentication {
+  fileprivate var json: JSONValue {
+    .object([
+      ("command", .string(command.text)), ("fields", .object(fields.map { ($0.name, $0.value) })),
+    ])
+  }
+
+  fileprivate init?(_ json: JSONValue) {
+    guard let command = json["command"]?.text, case .object(let fields)? = json["fields"] else {
+      return nil
+    }
+    self.init(
+      command: SharedSecret(command), fields: fields.map { (name: $0.key, value: $0.value) })
+  }
+}

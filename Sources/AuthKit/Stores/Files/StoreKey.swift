@@ -1,0 +1,208 @@
+internal import Glibc
+
+/// The key of the sealed files, from where the environment says; read and derived once a run.
+///
+/// `AUTHCTL_STORE_KEY_FILE` names a file with the key, `AUTHCTL_STORE_PASSPHRASE` is a text from
+/// which scrypt makes one, and without either `$CREDENTIALS_DIRECTORY/authctl-store-key` is the
+/// file, where systemd has put one. Both variables at once are a mistake, for none says which.
+package final class StoreKey {
+  private enum Source {
+    case file(String, option: String)
+    case passphrase(SharedSecret)
+  }
+
+  private let environment: [String: String]
+  private let stateFolder: String
+  private let redactor: Redactor
+  private var fileKey: SharedSecret?
+  private var derived: [(scrypt: Scrypt, key: SharedSecret)] = []
+
+  /// - Parameters:
+  ///   - stateFolder: where the sealed files are; the key must not lie there too.
+  ///   - redactor: learns the key.
+  package init(environment: [String: String], stateFolder: String, redactor: Redactor) {
+    self.environment = environment
+    self.stateFolder = stateFolder
+    self.redactor = redactor
+  }
+
+  private static let fileVariable = "AUTHCTL_STORE_KEY_FILE"
+  private static let passphraseVariable = "AUTHCTL_STORE_PASSPHRASE"
+  private static let makeOne = "(umask 077; head -c 32 /dev/urandom >FILE) makes one"
+
+  /// Whether there is anything that could be the key.
+  var isGiven: Bool {
+    do throws(Failure) { return try source() != nil } catch { return true }
+  }
+
+  /// What a person should know of the key.
+  var caution: String? {
+    guard case .passphrase(let phrase)? = try? source(), phrase.secret.count < 12 else {
+      return nil
+    }
+    return "\(Self.passphraseVariable) has fewer than 12 bytes: who gets at the sealed files "
+      + "can try all such passphrases"
+  }
+
+  /// Where the key comes from: a file by its path and mode, a passphrase by its variable.
+  ///
+  /// - Throws: `store_locked` when there is none, `usage` when there are two.
+  func place() throws(Failure) -> String {
+    switch try found() {
+    case .passphrase: return Self.passphraseVariable
+    case .file(let path, let option):
+      var status = stat()
+      let mode = stat(path, &status) == 0 ? ", mode \(octal(status.st_mode))" : ""
+      return "\(option): \(DisplayText.oneLine(path))\(mode)"
+    }
+  }
+
+  // MARK: Keys
+
+  /// The key of a file that was sealed with one got by `derivation`.
+  ///
+  /// - Parameter label: what the file is called in messages.
+  /// - Throws: `store_locked` when the key is not there, is not fit, or is of the other sort.
+  func key(for derivation: SealedFile.Derivation, label: String) throws(Failure) -> SharedSecret {
+    switch (derivation, try found()) {
+    case (.file, .file(let path, let option)): return try read(path, option)
+    case (.scrypt(let scrypt), .passphrase(let phrase)): return try key(of: phrase, scrypt)
+    case (.file, .passphrase):
+      throw Failure(
+        .storeLocked, "\(label) was sealed with the key of a file, not with a passphrase",
+        hint: "\(Self.fileVariable) names it; unset \(Self.passphraseVariable)")
+    case (.scrypt, .file(_, let option)):
+      throw Failure(
+        .storeLocked, "\(label) was sealed with a passphrase, not with the key of a file",
+        hint: "\(Self.passphraseVariable) gives it; unset \(option)")
+    }
+  }
+
+  /// The key to seal with, and how it was got. A passphrase takes the salt that the store uses
+  /// already, so that one run derives once.
+  ///
+  /// - Parameter known: derivations of what the store holds.
+  /// - Throws: `store_locked` as above.
+  func keyForWriting(
+    known: () throws(Failure) -> [SealedFile.Derivation]
+  ) throws(Failure) -> (key: SharedSecret, derivation: SealedFile.Derivation) {
+    switch try found() {
+    case .file(let path, let option): return (try read(path, option), .file)
+    case .passphrase(let phrase):
+      let stored = try known().compactMap { derivation -> Scrypt? in
+        if case .scrypt(let scrypt) = derivation, scrypt.isStandard { scrypt } else { nil }
+      }
+      let own = derived.last { $0.scrypt.isStandard }?.scrypt
+      let mine = own.flatMap { stored.isEmpty || stored.contains($0) ? $0 : nil }
+      let scrypt = mine ?? stored.first ?? Scrypt.fresh()
+      return (try key(of: phrase, scrypt), .scrypt(scrypt))
+    }
+  }
+
+  private func key(of phrase: SharedSecret, _ scrypt: Scrypt) throws(Failure) -> SharedSecret {
+    if let known = derived.first(where: { $0.scrypt == scrypt }) { return known.key }
+    guard phrase.secret.count <= Scrypt.longestPassphrase else {
+      throw Failure(
+        .storeLocked,
+        "\(Self.passphraseVariable) is longer than \(Scrypt.longestPassphrase) bytes")
+    }
+    let key = SharedSecret(try scrypt.key(from: phrase))
+    derived.append((scrypt, key))
+    return key
+  }
+
+  // MARK: Sources
+
+  private func found() throws(Failure) -> Source {
+    if let source = try source() { return source }
+    throw Failure(
+      .storeLocked,
+      "the sealed files have no key: \(Self.fileVariable) is unset",
+      hint: "\(Self.makeOne); or \(Self.passphraseVariable)")
+  }
+
+  private func source() throws(Failure) -> Source? {
+    let file = environment[Self.fileVariable] ?? ""
+    let phrase = (environment[Self.passphraseVariable] ?? "").trimmingLineEnd
+    guard file.isEmpty || phrase.isEmpty else {
+      throw Failure(
+        .usage, "\(Self.fileVariable) and \(Self.passphraseVariable) are both set",
+        hint: "unset the one that the sealed files were not made with")
+    }
+    if !file.isEmpty { return .file(file, option: Self.fileVariable) }
+    if !phrase.isEmpty { return .passphrase(SharedSecret(phrase)) }
+    guard let folder = environment["CREDENTIALS_DIRECTORY"], !folder.isEmpty else { return nil }
+    let path = folder + "/authctl-store-key"
+    return access(path, F_OK) == 0 ? .file(path, option: "CREDENTIALS_DIRECTORY") : nil
+  }
+
+  // MARK: Key files
+
+  private func read(_ path: String, _ option: String) throws(Failure) -> SharedSecret {
+    if let fileKey { return fileKey }
+    let file = try PrivateFile(path, option: option, environment: environment, kind: .storeLocked)
+    let shown = "\(option): \(DisplayText.oneLine(path))"
+    guard !file.isBelow(stateFolder) else {
+      throw Failure(
+        .storeLocked, "\(shown) lies in the state folder, beside what it seals",
+        hint: "keep the key apart: a copy of the folder would open itself")
+    }
+    guard let content = Self.content(file.descriptor) else {
+      throw Failure(
+        .storeLocked, "\(shown): \(String(cString: strerror(errno)).asciiLowercased)")
+    }
+    guard let key = content.withBytes(Self.decoded) else {
+      let size = content.count > Self.longest ? "more than \(Self.longest)" : "\(content.count)"
+      throw Failure(
+        .storeLocked,
+        "\(shown) is not a key (\(size) bytes): 32 bytes, 64 hex digits or 44 base64 characters",
+        hint: Self.makeOne)
+    }
+    redactor.learn(content)
+    let shared = SharedSecret(key)
+    fileKey = shared
+    return shared
+  }
+
+  /// 64 digits and CR LF.
+  private static let longest = 66
+
+  /// All of a small file, or so much that it is seen to be too long; nil for an error of reading.
+  private static func content(_ descriptor: Int32) -> Secret? {
+    var content = SecretBuilder(capacity: longest + 1)
+    var byte: UInt8 = 0
+    while content.count <= longest {
+      let count = Glibc.read(descriptor, &byte, 1)
+      if count < 0, errno == EINTR { continue }
+      guard count >= 0 else { return nil }
+      if count == 0 { break }
+      content.append(byte)
+    }
+    return content.secret()
+  }
+
+  /// The 32 bytes that a key file stands for; nil for anything else, a short phrase above all.
+  private static func decoded(_ content: UnsafeRawBufferPointer) -> Secret? {
+    if content.count == 32 { return Secret(copying: content) }
+    var text = content[...]
+    if text.last == UInt8(ascii: "\n") {
+      text = text.dropLast()
+      if text.last == UInt8(ascii: "\r") { text = text.dropLast() }
+    }
+    var bytes: [UInt8]?
+    switch text.count {
+    case 64: bytes = hexDecoded(text)
+    // The padding is one character, and the two bits before it stand for nothing.
+    case 44 where text.last == UInt8(ascii: "=") && !text.dropLast().contains(UInt8(ascii: "=")):
+      bytes = base64URLDecoded(text)
+    default: break
+    }
+    guard var key = bytes.take(), key.count == 32 else { return nil }
+    var secret = SecretBuilder(capacity: 32)
+    key.withUnsafeMutableBytes { bytes in
+      secret.append(UnsafeRawBufferPointer(bytes))
+      if let base = bytes.baseAddress { explicit_bzero(base, bytes.count) }
+    }
+    return secret.secret()
+  }
+}

@@ -1,0 +1,466 @@
+internal import CLibsecret
+internal import Glibc
+
+/// The Secret Service protocol on a D-Bus connection of our own: one method a call, no policy.
+///
+/// GDBus carries the calls and libsecret encrypts the values, and only that: its lookup and store
+/// functions raise dialogs by themselves and cannot say "locked" apart from "not there". The
+/// connection is not GLib's shared one, so `exit-on-close` does not apply to it.
+///
+/// Every method throws `Failure` with a kind of exit code 12: `storeTimeout` at the deadline that
+/// `begin` set, `storeLocked` where the service says so, else `storeMissing`.
+/// Calls: https://specifications.freedesktop.org/secret-service-spec/latest/
+final class SecretServiceBus {
+  private let c: authctl_libsecret
+  private let connection: OpaquePointer
+  private var service: OpaquePointer?
+  private var negotiation: BackgroundThread?
+  private var owner = ""
+  private var name: String?
+  private var isAbandoned = false
+  private var limit: Double
+  private var deadline: Double
+
+  /// The D-Bus name of the last call's error.
+  private var remoteError: String?
+
+  /// Connects to the bus at `busAddress`, which is what DBUS_SESSION_BUS_ADDRESS says: for ever, on
+  /// one that takes the connection and says nothing, so this is for a thread for which nobody has to
+  /// wait (`SecretServiceAhead`). The calls that follow have `timeout` seconds in all.
+  /// https://docs.gtk.org/gio/ctor.DBusConnection.new_for_address_sync.html
+  init(busAddress: String?, timeout: Double) throws(Failure) {
+    let address = try sessionBusAddress(busAddress)
+    guard let table = authctl_libsecret_load() else {
+      throw .keyringLibraryMissing(String(cString: authctl_libsecret_error()))
+    }
+    c = table.pointee
+    limit = timeout
+    deadline = Self.now() + timeout
+    let flags =
+      AUTHCTL_G_DBUS_CONNECTION_FLAGS_AUTHENTICATION_CLIENT
+      | AUTHCTL_G_DBUS_CONNECTION_FLAGS_MESSAGE_BUS_CONNECTION
+    var error: UnsafeMutablePointer<GError>?
+    guard
+      let connected = c.g_dbus_connection_new_for_address_sync(
+        address, Int32(flags), nil, nil, &error)
+    else {
+      let words = error.map { String(cString: $0.pointee.message) } ?? "no reason given"
+      if let error { c.g_error_free(error) }
+      throw .busUnreachable(address, words)
+    }
+    connection = connected
+  }
+
+  deinit {
+    // One that nobody wants the end of goes on with what it holds: the keyring may be stuck.
+    guard negotiation == nil else { return }
+    if let service { c.g_object_unref(service) }
+    c.g_object_unref(connection)
+  }
+
+  /// Gives the calls from here on `seconds` in all.
+  func begin(_ seconds: Double) {
+    limit = seconds
+    deadline = Self.now() + seconds
+  }
+
+  /// Whether nobody can answer here any more: a new object may.
+  var isGone: Bool {
+    if isAbandoned || c.g_dbus_connection_is_closed(connection) != 0 { return true }
+    switch remoteError {
+    case "org.freedesktop.DBus.Error.ServiceUnknown", "org.freedesktop.DBus.Error.NameHasNoOwner",
+      "org.freedesktop.DBus.Error.NoReply", "org.freedesktop.DBus.Error.Disconnected":
+      return true
+    default: return false
+    }
+  }
+
+  /// Whether the last error was that an item or collection does not exist (any more).
+  var isObjectMissing: Bool {
+    remoteError == "org.freedesktop.Secret.Error.NoSuchObject"
+      || remoteError == "org.freedesktop.DBus.Error.UnknownObject"
+      || remoteError == "org.freedesktop.DBus.Error.UnknownMethod"
+  }
+
+  /// Whether the last error was gnome-keyring's about a password that does not fit.
+  var isDenied: Bool { remoteError == "org.gnome.keyring.Error.Denied" }
+
+  /// What people call the program that answers, by its executable or command name.
+  var serviceName: String {
+    if let name { return name }
+    // Set first: a failing call asks for the name, and it must not hide the error before it.
+    name = "Secret Service"
+    let seen = remoteError
+    defer { remoteError = seen }
+    if let found = process().flatMap({ secretServiceName(pid: $0) }) { name = found }
+    return name ?? "Secret Service"
+  }
+
+  /// The process that answers; nil where the bus does not tell.
+  func process() -> UInt32? {
+    try? callBus("GetConnectionUnixProcessID", [text(owner)], reply: "(u)") { reply in
+      let pid = child(reply, 0)
+      defer { c.g_variant_unref(pid) }
+      return c.g_variant_get_uint32(pid)
+    }
+  }
+
+  /// `libsecret 0.20.5`; nil where it cannot be opened. It has no call that tells: its package
+  /// does, when that is where it came from.
+  static var libraryName: String? {
+    guard authctl_libsecret_load() != nil else { return nil }
+    let path = String(cString: authctl_libsecret_path())
+    let isPackaged = ["/lib", "/usr/lib"].contains { path.utf8.starts(with: $0.utf8) }
+    let version = isPackaged ? Packages.version(ofAny: Libraries.secretPackages) : nil
+    return "libsecret " + (version ?? DisplayText.oneLine(path, limit: 100))
+  }
+
+  /// Whether values cross the bus encrypted (`dh-ietf1024-sha256-aes128-cbc-pkcs7`); some daemons
+  /// know `plain` only.
+  func sessionAlgorithm() throws(Failure) -> String {
+    let service = try session()
+    return c.secret_service_get_session_algorithms(service).map { String(cString: $0) } ?? "plain"
+  }
+
+  // MARK: Values that are secret; other methods are in SecretServiceCalls.swift
+
+  /// Item.GetSecret: the value of an unlocked item.
+  func secret(of item: String) throws(Failure) -> Secret {
+    let service = try session()
+    let reply = try send(
+      owner, item, Self.api + "Item", "GetSecret", [sessionPath(service)], "((oayays))")
+    defer { c.g_variant_unref(reply) }
+    let encoded = child(reply, 0)
+    defer { c.g_variant_unref(encoded) }
+    guard let value = c.secret_service_decode_dbus_secret(service, encoded) else {
+      throw .keyringFailed(serviceName, "a value that cannot be decrypted")
+    }
+    defer { release(value) }
+    var count = 0
+    let bytes = c.secret_value_get(value, &count)
+    return Secret(copying: UnsafeRawBufferPointer(start: bytes, count: count))
+  }
+
+  /// Collection.CreateItem, replacing an item of the same attributes. `prompt` is "/" when done.
+  func createItem(
+    in collection: String, label: String, attributes: [(String, String)],
+    _ payload: borrowing Secret
+  ) throws(Failure) -> (item: String, prompt: String) {
+    let value = try encoded(payload)
+    let properties = build(
+      "a{sv}",
+      [
+        entry("org.freedesktop.Secret.Item.Label", text(label)),
+        entry("org.freedesktop.Secret.Item.Attributes", dictionary(attributes)),
+      ])
+    let arguments = [properties, value, c.g_variant_new_boolean(1)]
+    return try call(collection, "Collection", "CreateItem", arguments, reply: "(oo)") {
+      (string($0, 0), string($0, 1))
+    }
+  }
+
+  /// The value as it crosses the bus. To be put into a call at once.
+  func encoded(_ payload: borrowing Secret) throws(Failure) -> OpaquePointer {
+    let service = try session()
+    let value = payload.withBytes { bytes in
+      c.secret_value_new(
+        bytes.baseAddress?.assumingMemoryBound(to: CChar.self), bytes.count, "text/plain")
+    }
+    defer { release(value) }
+    return c.secret_service_encode_dbus_secret(service, value)
+  }
+
+  /// Prompt.Prompt: shows the dialog and waits for its end, at most `timeout` seconds. Gives
+  /// whether the user dismissed it and, for CreateItem and CreateCollection, the new object.
+  func perform(
+    prompt path: String, timeout: Double
+  ) throws(Failure) -> (dismissed: Bool, object: String?) {
+    begin(timeout)
+    var state = PromptState(c: c)
+    let context = c.g_main_context_new()
+    defer { c.g_main_context_unref(context) }
+    c.g_main_context_push_thread_default(context)
+    defer { c.g_main_context_pop_thread_default(context) }
+    // Its callback does nothing: it ends the wait of each iteration after a second, because the
+    // end of the bus itself is no signal.
+    let alarm = c.g_timeout_source_new(1000)
+    defer { c.g_source_unref(alarm) }
+    c.g_source_set_callback(alarm, { _ in 1 }, nil, nil)
+    _ = c.g_source_attach(alarm, context)
+    defer { c.g_source_destroy(alarm) }
+    let result: Result<Bool, Failure> = withUnsafeMutablePointer(to: &state) { state in
+      let completed = c.g_dbus_connection_signal_subscribe(
+        connection, owner, "org.freedesktop.Secret.Prompt", "Completed", path, nil, 0,
+        promptSignal, state, nil)
+      let vanished = c.g_dbus_connection_signal_subscribe(
+        connection, "org.freedesktop.DBus", "org.freedesktop.DBus", "NameOwnerChanged",
+        "/org/freedesktop/DBus", owner, 0, promptSignal, state, nil)
+      defer {
+        c.g_dbus_connection_signal_unsubscribe(connection, completed)
+        c.g_dbus_connection_signal_unsubscribe(connection, vanished)
+      }
+      do throws(Failure) {
+        try call(path, "Prompt", "Prompt", [text("")]) { _ in }
+      } catch {
+        return .failure(error)
+      }
+      while !state.pointee.isDone, Self.now() < deadline,
+        c.g_dbus_connection_is_closed(connection) == 0
+      {
+        _ = c.g_main_context_iteration(context, 1)
+      }
+      return .success(state.pointee.isDone)
+    }
+    guard try result.get() else {
+      if c.g_dbus_connection_is_closed(connection) != 0 {
+        throw .keyringFailed(serviceName, "it went away while its dialog was open")
+      }
+      // Not by Prompt.Dismiss: gnome-keyring 42.1 aborts on that while its dialog starts. It takes
+      // the dialog away when the connection ends, as it does on Ctrl-C.
+      isAbandoned = true
+      throw .keyringPromptTimeout(seconds: timeout)
+    }
+    if state.isVanished {
+      throw .keyringFailed(serviceName, "it went away while its dialog was open")
+    }
+    return (state.isDismissed, state.object)
+  }
+
+  // MARK: Connection
+
+  /// Finds the owner of org.freedesktop.secrets, which the bus starts when it can and may, and talks
+  /// to that one from here on: a successor has other sessions.
+  func bind(mayStart: Bool = true) throws(Failure) {
+    do throws(Failure) {
+      try findOwner()
+    } catch {
+      guard mayStart, remoteError == "org.freedesktop.DBus.Error.NameHasNoOwner" else {
+        throw error
+      }
+      try start()
+      try findOwner()
+    }
+    var error: UnsafeMutablePointer<GError>?
+    service = authctl_secret_service_new(connection, owner, try remaining(), &error)
+    if service == nil { throw failure(error) }
+  }
+
+  private func findOwner() throws(Failure) {
+    owner = try callBus("GetNameOwner", [text(Self.busName)], reply: "(s)") { string($0, 0) }
+  }
+
+  private func start() throws(Failure) {
+    let arguments = [text(Self.busName), c.g_variant_new_uint32(0)]
+    do throws(Failure) {
+      try callBus("StartServiceByName", arguments, reply: "(u)") { _ in }
+    } catch {
+      if remoteError == "org.freedesktop.DBus.Error.ServiceUnknown" { throw .noSecretService() }
+      throw error
+    }
+  }
+
+  /// Begins to negotiate the encrypted session: both sides compute for 6 ms, while items can be
+  /// searched for already. `session` tells what went wrong.
+  func negotiateAhead() throws(Failure) {
+    guard let service else { return }
+    c.g_dbus_proxy_set_default_timeout(service, try remaining())
+    negotiation = BackgroundThread { [c] in
+      _ = c.secret_service_ensure_session_sync(service, nil, nil)
+    }
+  }
+
+  /// The encrypted session, negotiated once.
+  private func session() throws(Failure) -> OpaquePointer {
+    guard let service else { throw .noSecretService() }
+    negotiation?.wait()
+    negotiation = nil
+    c.g_dbus_proxy_set_default_timeout(service, try remaining())
+    var error: UnsafeMutablePointer<GError>?
+    if c.secret_service_ensure_session_sync(service, nil, &error) == 0 { throw failure(error) }
+    return service
+  }
+
+  private func sessionPath(_ service: OpaquePointer) -> OpaquePointer {
+    let path = c.secret_service_get_session_dbus_path(service)
+    return c.g_variant_new_object_path(path.map { String(cString: $0) } ?? "/")
+  }
+
+  // MARK: Calls
+
+  /// A method of the bus itself.
+  func callBus<R>(
+    _ method: String, _ arguments: [OpaquePointer] = [], reply: String,
+    _ read: (OpaquePointer) -> R
+  ) throws(Failure) -> R {
+    let name = "org.freedesktop.DBus"
+    let reply = try send(name, "/org/freedesktop/DBus", name, method, arguments, reply)
+    defer { c.g_variant_unref(reply) }
+    return read(reply)
+  }
+
+  /// Calls a method of org.freedesktop.Secret.`interface`; `read` takes what is wanted of the answer.
+  func call<R>(
+    _ path: String, _ interface: String, _ method: String, _ arguments: [OpaquePointer] = [],
+    reply: String = "()", _ read: (OpaquePointer) throws(Failure) -> R
+  ) throws(Failure) -> R {
+    try ask(path, Self.api + interface, method, arguments, reply: reply, read)
+  }
+
+  /// The same with the whole name of the interface.
+  func ask<R>(
+    _ path: String, _ interface: String, _ method: String, _ arguments: [OpaquePointer] = [],
+    reply: String = "()", _ read: (OpaquePointer) throws(Failure) -> R
+  ) throws(Failure) -> R {
+    let reply = try send(owner, path, interface, method, arguments, reply)
+    defer { c.g_variant_unref(reply) }
+    return try read(reply)
+  }
+
+  /// A property of org.freedesktop.Secret.`interface`, which must be of `type`.
+  func property<R>(
+    _ path: String, _ interface: String, _ property: String, type: String,
+    _ read: (OpaquePointer) -> R
+  ) throws(Failure) -> R {
+    let arguments = [text(Self.api + interface), text(property)]
+    let name = "org.freedesktop.DBus.Properties"
+    return try ask(path, name, "Get", arguments, reply: "(v)") { (reply) throws(Failure) in
+      let boxed = child(reply, 0)
+      defer { c.g_variant_unref(boxed) }
+      let value = child(boxed, 0)
+      defer { c.g_variant_unref(value) }
+      guard c.g_variant_is_of_type(value, type) != 0 else {
+        throw .keyringFailed(serviceName, "its property \(property) is not of type \(type)")
+      }
+      return read(value)
+    }
+  }
+
+  private func send(
+    _ name: String, _ path: String, _ interface: String, _ method: String,
+    _ arguments: [OpaquePointer], _ reply: String
+  ) throws(Failure) -> OpaquePointer {
+    let parameters = build("r", arguments)
+    var error: UnsafeMutablePointer<GError>?
+    remoteError = nil
+    let answer = c.g_dbus_connection_call_sync(
+      connection, name, path, interface, method, parameters, reply,
+      Int32(AUTHCTL_G_DBUS_CALL_FLAGS_NO_AUTO_START), try remaining(), nil, &error)
+    guard let answer else { throw failure(error) }
+    return answer
+  }
+
+  private func remaining() throws(Failure) -> Int32 {
+    let left = deadline - Self.now()
+    guard left > 0 else { throw .keyringTimeout("the keyring", seconds: limit) }
+    return Int32(left * 1000) + 1
+  }
+
+  /// Takes over and frees `error`.
+  private func failure(_ error: UnsafeMutablePointer<GError>?) -> Failure {
+    guard let error else { return .keyringFailed(serviceName, "it gave no reason") }
+    defer { c.g_error_free(error) }
+    if let remote = c.g_dbus_error_get_remote_error(error) {
+      remoteError = String(cString: remote)
+      c.g_free(remote)
+    }
+    if remoteError == "org.freedesktop.Secret.Error.IsLocked" {
+      return .keyringLocked(serviceName, collection: nil, mayPrompt: false)
+    }
+    if error.pointee.domain == c.g_io_error_quark(),
+      error.pointee.code == Int32(AUTHCTL_G_IO_ERROR_TIMED_OUT)
+    {
+      return .keyringTimeout("the keyring", seconds: limit)
+    }
+    // "GDBus.Error:NAME: " in front is for programmers.
+    _ = c.g_dbus_error_strip_remote_error(error)
+    let words = String(cString: error.pointee.message)
+    return .keyringFailed(owner.isEmpty ? "Secret Service" : serviceName, words)
+  }
+
+  // MARK: Values
+
+  private static let busName = "org.freedesktop.secrets"
+  private static let api = "org.freedesktop.Secret."
+  static let root = "/org/freedesktop/secrets"
+
+  private static func now() -> Double {
+    var time = timespec()
+    clock_gettime(CLOCK_MONOTONIC, &time)
+    return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
+  }
+
+  /// As pthread_join(3), for `seconds` at most: 0 when the thread has ended.
+  static func join(_ thread: pthread_t, within seconds: Double) -> Int32 {
+    let end = now() + seconds
+    let whole = end.rounded(.down)
+    var time = timespec(tv_sec: Int(whole), tv_nsec: Int((end - whole) * 1e9))
+    return authctl_join(thread, CLOCK_MONOTONIC, &time)
+  }
+
+  /// libsecret keeps values in locked memory and wipes that, but falls back to malloc(3) when
+  /// RLIMIT_MEMLOCK is used up: so they are wiped here too. The value is ours alone.
+  private func release(_ value: OpaquePointer) {
+    var count = 0
+    if let bytes = c.secret_value_get(value, &count) {
+      explicit_bzero(UnsafeMutableRawPointer(mutating: bytes), count)
+    }
+    c.secret_value_unref(value)
+  }
+
+  /// GVariants are made floating: the container or call that they are put into owns them.
+  func text(_ string: String) -> OpaquePointer { c.g_variant_new_string(string) }
+
+  func path(_ path: String) -> OpaquePointer { c.g_variant_new_object_path(path) }
+
+  func entry(_ key: String, _ value: OpaquePointer) -> OpaquePointer {
+    c.g_variant_new_dict_entry(text(key), c.g_variant_new_variant(value))
+  }
+
+  func dictionary(_ pairs: [(String, String)]) -> OpaquePointer {
+    build("a{ss}", pairs.map { c.g_variant_new_dict_entry(text($0.0), text($0.1)) })
+  }
+
+  func build(_ type: String, _ elements: [OpaquePointer]) -> OpaquePointer {
+    let builder = c.g_variant_builder_new(type)
+    defer { c.g_variant_builder_unref(builder) }
+    for element in elements { c.g_variant_builder_add_value(builder, element) }
+    return c.g_variant_builder_end(builder)
+  }
+
+  func content(_ value: OpaquePointer) -> String {
+    String(cString: c.g_variant_get_string(value, nil))
+  }
+
+  func isTrue(_ value: OpaquePointer) -> Bool { c.g_variant_get_boolean(value) != 0 }
+
+  /// The entries of a dictionary of texts.
+  func pairs(_ value: OpaquePointer) -> [String: String] {
+    var found: [String: String] = [:]
+    for index in 0..<c.g_variant_n_children(value) {
+      let pair = child(value, index)
+      found[string(pair, 0)] = string(pair, 1)
+      c.g_variant_unref(pair)
+    }
+    return found
+  }
+
+  private func child(_ value: OpaquePointer, _ index: Int) -> OpaquePointer {
+    c.g_variant_get_child_value(value, index)
+  }
+
+  func string(_ value: OpaquePointer, _ index: Int) -> String {
+    let child = child(value, index)
+    defer { c.g_variant_unref(child) }
+    return content(child)
+  }
+
+  func strings(_ value: OpaquePointer, _ index: Int) -> [String] {
+    let child = child(value, index)
+    defer { c.g_variant_unref(child) }
+    return elements(child)
+  }
+
+  func elements(_ array: OpaquePointer) -> [String] {
+    (0..<c.g_variant_n_children(array)).map { string(array, $0) }
+  }
+}

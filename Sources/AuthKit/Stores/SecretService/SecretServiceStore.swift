@@ -1,0 +1,364 @@
+/// Sessions in the freedesktop Secret Service: gnome-keyring, KWallet, KeePassXC.
+///
+/// One item per profile and account, found by the attributes `xdg:schema`, `profile` and
+/// `account`. Attributes only find the item: whether its content belongs to them is the caller's
+/// to check. Two items of one profile and account are an error for `read`, whatever their origins:
+/// an item can be planted, and which one is meant cannot be told. `write` and `delete` leave one
+/// and none, so a new login or a logout mends it.
+///
+/// Every method throws `Failure` of exit code 12: `storeLocked`, `storeMissing`, `storeTimeout`.
+/// https://specifications.freedesktop.org/secret-service-spec/latest/
+package final class SecretServiceStore: SessionStore {
+  let timeout: Double
+  private let promptTimeout: Double
+  private let mayPrompt: Bool
+  let isAttended: Bool
+  let busAddress: String?
+  private var bus: SecretServiceBus?
+  private var ahead: SecretServiceAhead?
+
+  /// A store that connects at first use. Each operation has `timeout` seconds, and `promptTimeout`
+  /// seconds more while a dialog of the keyring is open; without `mayPrompt` nothing is unlocked
+  /// and no dialog raised. `isAttended` chooses the hint: whether somebody could be asked at all.
+  /// `busAddress` is what DBUS_SESSION_BUS_ADDRESS says; nil: it is not set. `ahead` is a connection
+  /// that is on its way.
+  package init(
+    timeout: Double = 30, promptTimeout: Double = 120, mayPrompt: Bool,
+    isAttended: Bool? = nil, busAddress: String? = nil, ahead: SecretServiceAhead? = nil
+  ) {
+    // A day at most (NaN too): the limits become integers of milliseconds.
+    self.timeout = timeout < 86_400 ? max(timeout, 0.001) : 86_400
+    self.promptTimeout = promptTimeout < 86_400 ? max(promptTimeout, 0.001) : 86_400
+    self.mayPrompt = mayPrompt
+    self.isAttended = isAttended ?? mayPrompt
+    self.busAddress = busAddress
+    self.ahead = ahead
+  }
+
+  /// `secret-service`.
+  package var name: StoreName { .secretService }
+
+  /// With the name of the program. Connects when nothing else did.
+  package var title: String { "the Secret Service (\(serviceName))" }
+
+  /// Nothing: what others can read there is told by the manual.
+  package var caution: String? { nil }
+
+  /// The name of the program that keeps the items, such as `gnome-keyring`; "Secret Service" where
+  /// that cannot be seen. Connects when nothing else did.
+  package var serviceName: String {
+    (try? connected())?.serviceName ?? "Secret Service"
+  }
+
+  /// Whether values cross the bus encrypted; some daemons can only do without (`store test` tells).
+  package func isEncrypted() throws(Failure) -> Bool {
+    try connected().sessionAlgorithm() != "plain"
+  }
+
+  /// Connects and unlocks, so that a later write works: before a login asks or sends anything.
+  package func open() throws(Failure) {
+    let bus = try connected()
+    let collection = try collection(bus)
+    if try bus.isLocked(collection: collection) { try unlock(bus, [collection]) }
+    _ = try bus.sessionAlgorithm()
+  }
+
+  /// Whether the collection that sessions go to is locked.
+  package func isLocked() throws(Failure) -> Bool {
+    let bus = try connected()
+    return try bus.isLocked(collection: try collection(bus))
+  }
+
+  /// Whether the service unlocks by a password that another program gives: gnome-keyring does,
+  /// KWallet and KeePassXC ask for theirs by dialogs of their own.
+  package func takesPassword() throws(Failure) -> Bool { try connected().takesPassword() }
+
+  /// Whether such a service could raise its dialog: a prompter is known to the bus.
+  package func hasPrompter() throws(Failure) -> Bool { try connected().hasPrompter() }
+
+  /// The name of the collection that sessions go to.
+  package func collectionName() throws(Failure) -> String {
+    let bus = try connected()
+    return keyringText(try bus.label(ofCollection: try collection(bus)))
+  }
+
+  /// Unlocks the collection that sessions go to, without a dialog. The password goes over the
+  /// encrypted session only, and nothing keeps it (rule C11).
+  ///
+  /// - Throws: `storeLocked` when it is the wrong password; `storeMissing` when the session is plain.
+  package func unlock(with password: borrowing Secret) throws(Failure) {
+    let bus = try connected()
+    guard try bus.sessionAlgorithm() != "plain" else { throw .busIsPlain(bus.serviceName) }
+    let collection = try collection(bus)
+    do throws(Failure) {
+      try bus.unlock(collection, with: password)
+    } catch {
+      guard bus.isDenied else { throw error }
+      let label = try? bus.label(ofCollection: collection)
+      throw .keyringPasswordWrong(bus.serviceName, collection: label)
+    }
+    if try bus.isLocked(collection: collection) { throw locked(bus, collection) }
+  }
+
+  /// The session's payload; nil when it is certainly not there (never for "locked").
+  package func read(profile: String, account: String) throws(Failure) -> Secret? {
+    let bus = try connected()
+    let attributes = try attributes(profile, account)
+    // Twice, because another process may have replaced the item between search and read.
+    for isLast in [false, true] {
+      let items = try unlocked(bus, attributes)
+      guard let item = items.first else { return nil }
+      if items.count > 1 { throw twoItems(bus, items, profile, account) }
+      do throws(Failure) {
+        return try bus.secret(of: item)
+      } catch {
+        if isLast || !bus.isObjectMissing { throw error }
+      }
+    }
+    return nil
+  }
+
+  /// Creates the item in the default collection or replaces it. Others of the same profile and
+  /// account (an earlier origin, a former default collection) are deleted after that, so that no
+  /// failure loses both.
+  package func write(_ payload: borrowing Secret, key: SessionKey) throws(Failure) {
+    let bus = try connected()
+    let attributes = try attributes(key.profile, key.account)
+    let origin = try checked(key.origin)
+    let old = try unlocked(bus, attributes)
+    if let same = old.first, old.count == 1, bus.asksOften,
+      try bus.attributes(ofItem: same)["origin"] == origin
+    {
+      return try bus.setSecret(of: same, payload)
+    }
+    let label = "authctl: \(key.profile) (\(key.account))"
+    let collection = try collection(bus)
+    let all = attributes + [("origin", origin)]
+    var made: (item: String, prompt: String)
+    do throws(Failure) {
+      made = try bus.createItem(in: collection, label: label, attributes: all, payload)
+    } catch {
+      guard error.kind == .storeLocked else { throw error }
+      try unlock(bus, [collection])
+      made = try bus.createItem(in: collection, label: label, attributes: all, payload)
+    }
+    let item = try finish(bus, made.item, prompt: made.prompt, collection: collection)
+    for other in old where other != item { try remove(bus, other) }
+  }
+
+  /// Deletes what is stored for this profile and account; false when there was nothing.
+  package func delete(profile: String, account: String) throws(Failure) -> Bool {
+    let bus = try connected()
+    let items = try unlocked(bus, try attributes(profile, account))
+    for item in items { try remove(bus, item) }
+    return !items.isEmpty
+  }
+
+  /// Every stored session. Unlocks nothing, reads no secret, raises no dialog. Where the keyring
+  /// shows hashes only, an item's profile is found out by trying `profiles`. An item without
+  /// anything stands for a locked collection that shows nothing of itself.
+  package func list(profiles: [String]) throws(Failure) -> [SessionItem] {
+    let bus = try connected()
+    if bus.asksOften, try hiding(bus) != nil { return [.nameless] }
+    let found = try bus.search([Self.schema])
+    let hashed = try bus.search([Self.hashedSchema]).locked.filter { !found.locked.contains($0) }
+    var items: [SessionItem] = []
+    for (paths, isLocked) in [(found.unlocked, false), (found.locked + hashed, true)] {
+      for path in paths {
+        do throws(Failure) {
+          let attributes = try bus.attributes(ofItem: path)
+          items.append(
+            SessionItem(
+              profile: attributes["profile"], account: attributes["account"],
+              origin: attributes["origin"], isLocked: isLocked))
+        } catch {
+          // Deleted by another process since the search.
+          if bus.isObjectMissing { continue }
+          throw error
+        }
+        guard hashed.contains(path) else { continue }
+        for profile in profiles where items[items.count - 1].profile == nil {
+          let same = try bus.search([Self.hashedSchema, ("profile", try checked(profile))])
+          if same.locked.contains(path) { items[items.count - 1].profile = profile }
+        }
+      }
+    }
+    if items.isEmpty, try hiding(bus) != nil { return [.nameless] }
+    return items
+  }
+
+  // MARK: Steps
+
+  private static let schema = ("xdg:schema", "io.github.authctl.Session")
+
+  /// A keyring of gnome-keyring that was never unlocked since its start knows the MD5 of each
+  /// attribute's value. Searches by the values find its items, except by `xdg:schema`, which it
+  /// believes to be generic: then that one is asked for as the hash.
+  private static let hashedSchema = (
+    "gkr:compat:hashed:xdg:schema", "40bdf6af7d3a37ea4bcf44fac846aa6d"
+  )
+
+  private func attributes(
+    _ profile: String, _ account: String
+  ) throws(Failure) -> [(String, String)] {
+    [Self.schema, ("profile", try checked(profile)), ("account", try checked(account))]
+  }
+
+  /// In C a NUL would end the text, and a shorter name would be somebody else's.
+  private func checked(_ text: String) throws(Failure) -> String {
+    if text.utf8.contains(0) {
+      throw Failure(.failed, "a name with a NUL byte cannot be kept in the keyring")
+    }
+    return text
+  }
+
+  /// The connection, with a fresh time limit. One that has ended is replaced.
+  private func connected() throws(Failure) -> SecretServiceBus {
+    if let ahead {
+      self.ahead = nil
+      do throws(Failure) { bus = try ahead.bus() } catch {
+        // Another try would take as long again; what else was wrong it will tell.
+        if error.kind == .storeTimeout { throw error }
+      }
+    }
+    if let bus, !bus.isGone {
+      bus.begin(timeout)
+      return bus
+    }
+    bus = nil
+    let fresh = try connect()
+    try fresh.bind()
+    bus = fresh
+    return fresh
+  }
+
+  func connect() throws(Failure) -> SecretServiceBus {
+    try SecretServiceAhead(timeout: timeout) { [busAddress, timeout] () throws(Failure) in
+      try SecretServiceBus(busAddress: busAddress, timeout: timeout)
+    }.bus()
+  }
+
+  /// Paths of the items with these attributes, all of them unlocked.
+  private func unlocked(
+    _ bus: SecretServiceBus, _ attributes: [(String, String)]
+  ) throws(Failure) -> [String] {
+    if bus.asksOften, let hiding = try hiding(bus) { try unlock(bus, [hiding]) }
+    var found = try bus.search(attributes)
+    if found.unlocked.isEmpty, found.locked.isEmpty {
+      found.locked = try bus.search([Self.hashedSchema] + attributes.dropFirst()).locked
+    }
+    if found.unlocked.isEmpty, found.locked.isEmpty, let hiding = try hiding(bus) {
+      found.locked = [hiding]
+    }
+    if !found.locked.isEmpty {
+      try unlock(bus, found.locked)
+      found = try bus.search(attributes)
+      if let still = found.locked.first { throw locked(bus, still) }
+    }
+    return found.unlocked
+  }
+
+  /// The default collection when it is locked and shows no items, as KeePassXC does: it may hold
+  /// what a search did not find. (An empty one of gnome-keyring looks the same.)
+  private func hiding(_ bus: SecretServiceBus) throws(Failure) -> String? {
+    let path = try bus.collection(alias: "default")
+    guard path != "/", try bus.isLocked(collection: path),
+      try bus.items(ofCollection: path).isEmpty
+    else { return nil }
+    return path
+  }
+
+  private func unlock(_ bus: SecretServiceBus, _ paths: [String]) throws(Failure) {
+    guard mayPrompt, let first = paths.first else { throw locked(bus, paths.first ?? "") }
+    let answer = try bus.unlock(paths)
+    if answer.prompt != "/" {
+      let end = try bus.perform(prompt: answer.prompt, timeout: promptTimeout)
+      bus.begin(timeout)
+      if end.dismissed { throw .keyringDismissed() }
+    } else if !paths.allSatisfy({ answer.unlocked.contains($0) }) {
+      throw locked(bus, first)
+    }
+  }
+
+  /// The object that a call made, at once or at the end of its prompt.
+  private func finish(
+    _ bus: SecretServiceBus, _ object: String, prompt: String, collection: String
+  ) throws(Failure) -> String {
+    if prompt == "/" { return object }
+    let end = try perform(bus, prompt, in: collection)
+    guard let made = end.object else {
+      throw .keyringFailed(bus.serviceName, "its dialog ended without a result")
+    }
+    return made
+  }
+
+  /// Waits for the end of a prompt that a change asks for. KeePassXC has one for each new and each
+  /// deleted item, and shows a dialog only where its settings say so: it is begun without `mayPrompt`
+  /// too, with the time of an operation, unless the collection is locked.
+  private func perform(
+    _ bus: SecretServiceBus, _ prompt: String, in collection: String
+  ) throws(Failure) -> (dismissed: Bool, object: String?) {
+    let isOpen = collection.isEmpty ? false : try !bus.isLocked(collection: collection)
+    guard mayPrompt || isOpen else { throw locked(bus, collection) }
+    let end = try bus.perform(prompt: prompt, timeout: mayPrompt ? promptTimeout : timeout)
+    bus.begin(timeout)
+    if end.dismissed { throw isOpen ? .keyringRefused(bus.serviceName) : .keyringDismissed() }
+    return end
+  }
+
+  private func remove(_ bus: SecretServiceBus, _ item: String) throws(Failure) {
+    do throws(Failure) {
+      let prompt = try bus.deleteItem(item)
+      if prompt == "/" { return }
+      _ = try perform(bus, prompt, in: Self.collection(of: item))
+    } catch {
+      if !bus.isObjectMissing { throw error }
+    }
+  }
+
+  /// The default collection. KeePassXC may have none: then the only one that lasts; where there is
+  /// none at all, a new one, for which the keyring asks its user for a password.
+  func collection(_ bus: SecretServiceBus) throws(Failure) -> String {
+    let path = try bus.collection(alias: "default")
+    if path != "/" { return path }
+    let session = try bus.collection(alias: "session")
+    let lasting = try bus.collections().filter { $0 != session }
+    if let only = lasting.first, lasting.count == 1 { return only }
+    guard mayPrompt, lasting.isEmpty else {
+      throw .keyringNotThere(
+        bus.serviceName, hasOthers: !lasting.isEmpty, mayAsk: isAttended)
+    }
+    let made = try bus.createCollection(label: "Default keyring", alias: "default")
+    do throws(Failure) {
+      return try finish(bus, made.collection, prompt: made.prompt, collection: "")
+    } catch {
+      // There is nothing that could have stayed locked, and the dialog has had its chance.
+      guard error.kind == .storeLocked else { throw error }
+      throw .keyringNotThere(bus.serviceName, hasOthers: false, mayAsk: false)
+    }
+  }
+
+  /// The collection of `path`, which is one or an item in one:
+  /// /org/freedesktop/secrets/collection/NAME[/ITEM].
+  private static func collection(of path: String) -> String {
+    let parts = path.utf8.split(separator: UInt8(ascii: "/")).prefix(5).map { String($0) ?? "" }
+    return "/" + parts.joined(separator: "/")
+  }
+
+  private func locked(_ bus: SecretServiceBus, _ path: String) -> Failure {
+    let collection = Self.collection(of: path)
+    let label = try? bus.label(ofCollection: collection)
+    // An item of KeePassXC is locked for each program that its user has not said yes to.
+    if path != collection, let isLocked = try? bus.isLocked(collection: collection), !isLocked {
+      return .keyringAsks(bus.serviceName, collection: label)
+    }
+    return .keyringLocked(bus.serviceName, collection: label, mayPrompt: isAttended)
+  }
+
+  private func twoItems(
+    _ bus: SecretServiceBus, _ items: [String], _ profile: String, _ account: String
+  ) -> Failure {
+    let origins = items.map { (try? bus.attributes(ofItem: $0))?["origin"] ?? "no origin" }
+    return .twoItems(profile: profile, account: account, origins: origins)
+  }
+}

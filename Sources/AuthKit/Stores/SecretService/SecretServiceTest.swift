@@ -1,0 +1,137 @@
+internal import Glibc
+
+extension SecretServiceStore {
+  /// Bus, daemon, default collection, the encryption of the session, and a probe.
+  ///
+  /// All of it has the time of one operation; only taking a probe back gets a little more.
+  package func test() -> [Check] {
+    var checks: [Check] = []
+    var step = "bus"
+    do throws(Failure) {
+      let bus = try connect()
+      checks.append(Check(step, .ok, Self.shown(try sessionBusAddress(busAddress))))
+      step = "daemon"
+      try bus.bind()
+      checks.append(Self.daemon(bus))
+      step = "collection"
+      let path = try collection(bus)
+      let collection = try check(bus, collection: path)
+      checks.append(collection)
+      step = "session"
+      checks.append(try Self.encryption(bus))
+      checks.append(
+        collection.isLocked
+          ? Check("probe", .skipped, "not written: the keyring is locked") : probe(bus, in: path))
+    } catch {
+      checks.append(Check(step, error))
+    }
+    return checks
+  }
+
+  private static func shown(_ address: String) -> String {
+    let shown = keyringAddress(address)
+    let path = "unix:path=".utf8
+    return shown.utf8.starts(with: path)
+      ? String(decoding: shown.utf8.dropFirst(path.count), as: UTF8.self) : shown
+  }
+
+  private func check(_ bus: SecretServiceBus, collection path: String) throws(Failure) -> Check {
+    let label = "\"\(keyringText(try bus.label(ofCollection: path)))\""
+    guard try bus.isLocked(collection: path) else {
+      return Check(
+        "collection", .ok, "\(label) is unlocked, no dialog needed", brief: "collection \(label)")
+    }
+    var check = Check(
+      "collection", .keyringLocked(bus.serviceName, collection: nil, mayPrompt: isAttended))
+    check.detail = "\(label) is locked: a dialog would ask for its password"
+    check.brief = "collection \(label) is locked"
+    check.isLocked = true
+    return check
+  }
+
+  private static func encryption(_ bus: SecretServiceBus) throws(Failure) -> Check {
+    let algorithm = keyringText(try bus.sessionAlgorithm())
+    return algorithm == "plain"
+      ? Check("session", .warn, "plain: values cross the bus as they are")
+      : Check("session", .ok, "encrypted (\(algorithm))", brief: "encrypted")
+  }
+
+  /// Name, version, process and program of who owns org.freedesktop.secrets (rule B12).
+  private static func daemon(_ bus: SecretServiceBus) -> Check {
+    let name = bus.serviceName
+    guard let pid = bus.process() else {
+      return Check("daemon", .ok, "\(name), a process that the bus does not tell", brief: name)
+    }
+    let program = secretServiceProgram(pid: pid)
+    let known = name + (secretServiceVersion(name, program: program).map { " " + $0 } ?? "")
+    return Check(
+      "daemon", .ok,
+      "\(known), process \(pid), \(program ?? "whose program the kernel does not show")",
+      brief: known)
+  }
+
+  /// An item of another schema than sessions have, with a name that no other process can have.
+  private func probe(_ bus: SecretServiceBus, in collection: String) -> Check {
+    let attributes = [
+      ("xdg:schema", "io.github.authctl.Probe"), ("probe", randomHex(bytes: 16)),
+    ]
+    do throws(Failure) {
+      let value = Secret(randomHex(bytes: 32))
+      let made = try bus.createItem(
+        in: collection, label: "authctl: store test", attributes: attributes, value)
+      guard made.prompt == "/" else {
+        return Check("probe", .warn, "writing needs a dialog of the keyring each time")
+      }
+      guard try bus.search(attributes).unlocked == [made.item] else {
+        throw Failure(.storeMissing, "what was written is not found again")
+      }
+      let isSame = try bus.secret(of: made.item).withBytes { read in
+        value.withBytes { read.elementsEqual($0) }
+      }
+      guard isSame else { throw Failure(.storeMissing, "what was written came back changed") }
+      guard try bus.deleteItem(made.item) == "/" else {
+        return Check(
+          "probe", .warn, "deleting needs a dialog of the keyring: the probe is still there")
+      }
+      return Check("probe", .ok, "written, read and deleted", brief: "a probe works")
+    } catch {
+      var check = Check("probe", error)
+      if !takeBack(bus, attributes) { check.detail += "; the probe may still be there" }
+      return check
+    }
+  }
+
+  private func takeBack(_ bus: SecretServiceBus, _ attributes: [(String, String)]) -> Bool {
+    bus.begin(min(timeout, 2))
+    do throws(Failure) {
+      let found = try bus.search(attributes)
+      for item in found.unlocked where try bus.deleteItem(item) != "/" { return false }
+      return found.locked.isEmpty
+    } catch {
+      return false
+    }
+  }
+}
+
+/// The program of a process; nil when the kernel does not show it.
+private func secretServiceProgram(pid: UInt32) -> String? {
+  var path = [CChar](repeating: 0, count: 4096)
+  let count = readlink("/proc/\(pid)/exe", &path, path.count)
+  guard count > 0 else { return nil }
+  return keyringText(String(decoding: path[..<count].map(UInt8.init(bitPattern:)), as: UTF8.self))
+}
+
+/// The version of the package that `name` comes in; nil for a program from elsewhere, or one that
+/// has been replaced since it was started.
+private func secretServiceVersion(_ name: String, program: String?) -> String? {
+  let packages = [
+    "gnome-keyring": ["gnome-keyring"], "KeePassXC": ["keepassxc"],
+    "KWallet": ["kwalletd6", "kwallet6", "libkf5wallet-bin"],
+  ]
+  if let program {
+    guard program.utf8.starts(with: "/usr/".utf8), !program.utf8.starts(with: "/usr/local/".utf8),
+      program.utf8.last != UInt8(ascii: ")")
+    else { return nil }
+  }
+  return packages[name].flatMap { Packages.version(ofAny: $0) }
+}

@@ -1,0 +1,78 @@
+internal import AuthKit
+
+/// Which account a command works with, and its session.
+extension App {
+  /// The account that a command works with, and how it was chosen.
+  ///
+  /// - Throws: `input_needed` with the list where several are stored and none is named,
+  ///   `not_signed_in` where none is.
+  func account(of keeper: SessionKeeper) throws(Failure) -> (name: String, reason: String) {
+    if let named = namedAccount(keeper.api.profile) { return named }
+    let names = try storedAccounts(of: keeper.api.profile.name, in: keeper.store)
+    guard let first = names.first else { throw keeper.notSignedIn(nil) }
+    guard names.count == 1 else { throw whichAccount(names, of: keeper.api.profile) }
+    return (first, "the only session")
+  }
+
+  /// Several are stored, and none is named.
+  func whichAccount(_ names: [String], of profile: Profile) -> Failure {
+    Failure(
+      .inputNeeded,
+      "\(profile.name): which account? Stored are "
+        + names.map { DisplayText.oneLine($0, limit: 80) }.joined(separator: ", "),
+      hint: "-u NAME chooses one")
+  }
+
+  /// The account that an option, a variable or the profile names.
+  func namedAccount(_ profile: Profile) -> (name: String, reason: String)? {
+    if let name = globals.username { return (name, "from -u") }
+    if let name = environment["AUTHCTL_USERNAME"], !name.isEmpty {
+      return (name, "from AUTHCTL_USERNAME")
+    }
+    return profile.account.map { ($0, "profile's account") }
+  }
+
+  /// The first line of `-v`: what was chosen, and why.
+  func tell(_ choice: ProfileChoice, _ account: (name: String, reason: String)?) {
+    let who = account.map { ", \(DisplayText.oneLine($0.name)) (\($0.reason))" } ?? ""
+    console.verbose("* \(choice.profile.name) (\(choice.reason))\(who)")
+  }
+
+  /// The accounts that have a stored session of the profile.
+  func storedAccounts(
+    of profile: String, in store: any SessionStore
+  ) throws(Failure) -> [String] {
+    func mine() throws(Failure) -> [SessionItem] {
+      try store.list(profiles: [profile]).filter { item in
+        item.profile.map { $0.utf8.elementsEqual(profile.utf8) } ?? true
+      }
+    }
+    var items = try mine()
+    // Hashed attributes of a keyring that was never unlocked tell that there is something, not what.
+    if items.contains(where: { $0.isLocked && $0.account == nil }) {
+      try store.open()
+      items = try mine()
+    }
+    return items.compactMap(\.account).sorted()
+  }
+
+  /// The session that a command works with: a variable's, or the stored one.
+  func session(for choice: ProfileChoice, _ keeper: SessionKeeper) throws(Failure) -> Session {
+    if let session = try environmentSession(for: choice) {
+      console.verbose("* \(choice.profile.name) (\(choice.reason)), \(session.variable ?? "")")
+      return session
+    }
+    if choice.profile.file == nil {
+      throw Failure(
+        .notSignedIn, "not signed in to \(keeper.api.base.origin)",
+        hint: "AUTHCTL_TOKEN gives a token for AUTHCTL_URL; or authctl login URL")
+    }
+    let account = try account(of: keeper)
+    context.account = account.name
+    tell(choice, account)
+    guard let session = try keeper.read(account.name) else {
+      throw keeper.notSignedIn(account.name)
+    }
+    return session
+  }
+}

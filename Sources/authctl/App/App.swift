@@ -1,0 +1,222 @@
+internal import AuthKit
+internal import Glibc
+
+/// What a command may use: the environment, the clock, the console, profiles, stores, the network.
+///
+/// Everything that is outside of the process is reached from here, and made when it is first asked
+/// for: no command loads, asks or connects to what it does not need.
+final class App {
+  let environment: [String: String]
+  let globals: Globals
+  let console: Console
+  let redactor: Redactor
+  let profiles: ProfileStore
+  /// What children are to find as it was; none where no child is started.
+  let before: Hardening.Before?
+  private var openedConfig: Config?
+  /// What was begun before there was an `App`, for the first store that can use it.
+  var keyringAhead: SecretServiceAhead?
+  /// The stores that `tellUnread` has named.
+  var unreadStores: Set<StoreName> = []
+  /// What the command works with, for errors that do not say it themselves.
+  var context: (profile: String?, account: String?)
+
+  /// The one reading of the clock.
+  static func now() -> Timestamp {
+    var time = timespec()
+    clock_gettime(CLOCK_REALTIME, &time)
+    return Timestamp(seconds: Double(time.tv_sec) + Double(time.tv_nsec) / 1e9)
+  }
+
+  /// Seconds on a clock that never goes back.
+  static func uptime() -> Double {
+    var time = timespec()
+    clock_gettime(CLOCK_MONOTONIC, &time)
+    return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
+  }
+
+  /// Returns after so many seconds.
+  static func sleep(_ seconds: Double) {
+    let whole = min(max(seconds, 0), 1e9).rounded(.down)
+    var rest = timespec(
+      tv_sec: Int(exactly: whole) ?? 0,
+      tv_nsec: Int(exactly: (min(max(seconds - whole, 0), 0.999) * 1e9).rounded(.up)) ?? 0)
+    var left = rest
+    while nanosleep(&rest, &left) != 0 && errno == EINTR { rest = left }
+  }
+
+  init(
+    globals: Globals, json: Bool = false, environment: [String: String],
+    before: Hardening.Before? = nil, begun: Preload.Begun? = nil
+  ) {
+    keyringAhead = begun?.keyring
+    openedConfig = begun?.config
+    self.environment = environment
+    self.before = before
+    self.globals = globals
+    redactor = Redactor()
+    console = Console(
+      quiet: globals.quiet, verbosity: globals.verbose,
+      errorsAsJSON: Self.wantsJSONErrors(globals, json, environment), redactor: redactor,
+      environment: environment)
+    for (name, value) in environment where Self.isSecretVariable(name) {
+      redactor.learn(value)
+      if ["AUTHCTL_APP_KEY", "AUTHCTL_PROXY_USER"].contains(name) { redactor.learn(appKey: value) }
+    }
+    profiles = Self.profiles(environment)
+  }
+
+  static func profiles(_ environment: [String: String]) -> ProfileStore {
+    ProfileStore(
+      configDirectory: folder(
+        environment, own: "AUTHCTL_CONFIG_DIR", xdg: "XDG_CONFIG_HOME", inHome: ".config"),
+      home: environment["HOME"], homelessHint: homelessHint(environment))
+  }
+
+  static func wantsJSONErrors(
+    _ globals: Globals?, _ json: Bool, _ environment: [String: String]
+  ) -> Bool {
+    if let errors = globals?.errors { return errors == .json }
+    return json || environment["AUTHCTL_ERRORS"] == "json"
+  }
+
+  private static func isSecretVariable(_ name: String) -> Bool {
+    name.utf8.starts(with: "AUTHCTL_TOKEN".utf8) && name != "AUTHCTL_TOKEN_FILE"
+      || [
+        "AUTHCTL_PASSWORD", "AUTHCTL_OTP", "AUTHCTL_CLIENT_SECRET", "AUTHCTL_APP_KEY",
+        "AUTHCTL_STORE_PASSPHRASE", "AUTHCTL_PROXY_USER",
+      ].contains(name)
+  }
+
+  /// `$OWN`, else `$XDG/authctl`, else `~/…/authctl`.
+  private static func folder(
+    _ environment: [String: String], own: String, xdg: String, inHome: String
+  ) -> String {
+    if let folder = environment[own], !folder.isEmpty { return absolute(folder) }
+    // The XDG specification: a relative path is to be ignored.
+    if let folder = environment[xdg], folder.utf8.first == UInt8(ascii: "/") {
+      return folder + "/authctl"
+    }
+    return "\(home(environment))/\(inHome)/authctl"
+  }
+
+  /// `$HOME`, else what the system knows of the user; of one that it does not know the root folder,
+  /// as containers and services have it: a token of the environment needs no folder at all. Without
+  /// a slash at the end.
+  private static func home(_ environment: [String: String]) -> String {
+    var home = knownHome(environment) ?? ""
+    while home.utf8.last == UInt8(ascii: "/") { home.removeLast() }
+    return home
+  }
+
+  private static func knownHome(_ environment: [String: String]) -> String? {
+    if let home = environment["HOME"], !home.isEmpty { return home }
+    return getpwuid(geteuid()).map { String(cString: $0.pointee.pw_dir) }
+  }
+
+  private static func homelessHint(_ environment: [String: String]) -> String? {
+    let others = ["AUTHCTL_CONFIG_DIR", "XDG_CONFIG_HOME"].compactMap { environment[$0] }
+    guard others.allSatisfy(\.isEmpty), knownHome(environment) == nil else { return nil }
+    return "no home folder here: set HOME or AUTHCTL_CONFIG_DIR, or give -p FILE"
+  }
+
+  private static func absolute(_ path: String) -> String {
+    guard path.utf8.first != UInt8(ascii: "/"), let current = getcwd(nil, 0) else { return path }
+    defer { free(current) }
+    return String(cString: current) + "/" + path
+  }
+
+  // MARK: - Configuration
+
+  /// `config.toml`, read once.
+  func config() throws(Failure) -> Config {
+    if let openedConfig { return openedConfig }
+    let config = try profiles.config()
+    openedConfig = config
+    return config
+  }
+
+  /// The folder of locks and session files, whole.
+  func stateFolder() -> String {
+    Self.folder(
+      environment, own: "AUTHCTL_STATE_DIR", xdg: "XDG_STATE_HOME", inHome: ".local/state")
+  }
+
+  /// The folder of the locks of sessions.
+  func lockFolder() -> String { stateFolder() + "/locks" }
+
+  /// Seconds that a session's lock is waited for.
+  func lockTimeout() throws(Failure) -> Double {
+    let configured = try config().lockTimeout
+    return globals.lockTimeout?.seconds ?? configured ?? 60
+  }
+
+  /// Whether somebody may be asked: a terminal, and nothing that says no.
+  var mayAsk: Bool {
+    !globals.noInput && !["1", "true", "yes"].contains(environment["AUTHCTL_NO_INPUT"] ?? "")
+      && Terminal.isThere
+  }
+
+  /// The terminal to ask at.
+  ///
+  /// - Throws: `input_needed` with `hint` where nobody may be asked.
+  func terminal(for what: String, hint: String) throws(Failure) -> Terminal {
+    guard mayAsk, let terminal = Terminal.open() else {
+      throw Failure(.inputNeeded, "\(what) is needed, and nobody may be asked here", hint: hint)
+    }
+    return terminal
+  }
+
+  // MARK: - One API
+
+  /// Everything that requests to one profile need.
+  func keeper(
+    for profile: Profile, options: HTTPOptions = HTTPOptions(), mayPrompt: Bool = true,
+    in store: (any SessionStore)? = nil
+  ) throws(Failure) -> SessionKeeper {
+    let base = try WebURL(profile.url, from: .person)
+    let http = http(for: profile, base: base.origin, options: options)
+    let store = if let store { store } else { try self.store(mayPrompt: mayPrompt) }
+    let keeper = SessionKeeper(
+      api: RecipeClient(
+        profile: profile, base: base, http: http, redactor: redactor, clock: Self.now),
+      store: store,
+      lockFolder: lockFolder(), lockTimeout: try lockTimeout(),
+      redactor: redactor, clock: Self.now, warn: { [console] in console.warn($0) })
+    keeper.runCommand = { [environment] (command, seconds) throws(Failure) in
+      try SecretCommand.first(
+        .password, of: command, option: "--keep-command", environment: environment,
+        secondsAllowed: seconds)
+    }
+    keeper.holdSignals = {
+      let relay = try? SignalRelay([SIGINT, SIGTERM, SIGHUP])
+      return { relay?.end() }
+    }
+    return keeper
+  }
+
+  /// What sends the requests for `profile`.
+  func http(
+    for profile: Profile, base: Origin, options: HTTPOptions = HTTPOptions()
+  ) -> HTTPClient {
+    HTTPClient(
+      profile: profile, base: base, options: options, environment: environment,
+      clock: Self.now, warn: { [console] in console.warn($0) },
+      log: globals.verbose > 0 ? { [console] in console.verbose($0) } : nil,
+      trace: globals.verbose > 1 ? { [console] in console.verbose("* " + $0) } : nil)
+  }
+
+  /// `Password for ada at https://…`: a reader of all sources that a command has.
+  func secrets(_ sources: [SecretSource]) throws(Failure) -> SecretReader {
+    try SecretReader(sources: sources, environment: environment, redactor: redactor)
+  }
+}
+
+extension Redactor {
+  /// `NAME:VALUE`: the value is a secret without its name too.
+  func learn(appKey: String) {
+    if let mark = appKey.utf8.firstIndex(of: UInt8(ascii: ":")) {
+      learn(String(decoding: appKey.utf8[appKey.utf8.index(after: mark)...], as: UTF8.self))
+    }
+  }
+}

@@ -1,0 +1,70 @@
+internal import AuthKit
+
+/// Sentences and JSON shapes that several commands share.
+enum Messages {
+  /// `Valid 15 min, renews itself.`
+  static func validity(_ session: Session) -> String {
+    let renews = session.refreshable
+    let again = session.again == nil ? "" : ", then the kept command signs in again."
+    guard let left = session.secondsLeft(now: App.now()) else {
+      let time = "Valid for a time not told"
+      return renews ? time + ", renews itself." : again.isEmpty ? time + "." : time + again
+    }
+    // A token of 15 minutes has not quite that when it arrives.
+    let time = Timestamp.spoken(left < 120 ? max(left, 0).rounded() : (left / 60).rounded() * 60)
+    if renews { return "Valid \(time), renews itself." }
+    return again.isEmpty ? "Valid \(time); cannot renew itself." : "Valid \(time)" + again
+  }
+
+  /// A command to go on with.
+  static func nextRequest(_ profile: Profile, _ app: App) -> String {
+    var words = ["authctl", "get"]
+    let names = (try? app.profiles.names()) ?? []
+    if names != [profile.name], (try? app.config().defaultProfile) != profile.name {
+      words += ["-p", profile.name]
+    }
+    guard let whoami = profile.recipe.whoami else {
+      return DisplayText.shellCommand(words + ["/PATH"]) ?? ""
+    }
+    if let path = whoami.plainPath { return DisplayText.shellCommand(words + [path]) ?? "" }
+    words[1] = "whoami"
+    return DisplayText.shellCommand(words) ?? ""
+  }
+
+  /// Contract section 2, `login`, `register`, `refresh`.
+  static func json(_ session: Session, _ keeper: SessionKeeper) -> String {
+    JSONValue.object([
+      ("profile", .string(session.profile)),
+      ("account", .string(session.account)),
+      ("origin", .string(keeper.api.base.origin.description)),
+      ("expires_at", time(session.expiresAt)),
+      ("refreshable", .bool(session.isRenewable)),
+      ("store", .string(keeper.store.name.rawValue)),
+    ]).serialized()
+  }
+
+  /// Adds to a failure of the network that it changed nothing here.
+  static func nothingChanged<R>(
+    _ profile: Profile, _ work: () throws(Failure) -> R
+  ) throws(Failure) -> R {
+    do throws(Failure) { return try work() } catch {
+      var failure = error
+      if failure.kind == .network, failure.hint == nil {
+        let words = ["authctl", "doctor", "-p", profile.name]
+        let doctor = profile.isDraft ? nil : DisplayText.shellCommand(words)
+        failure.hint = "nothing was stored or changed" + (doctor.map { "; \($0)" } ?? "")
+      }
+      throw failure
+    }
+  }
+
+  static func time(_ moment: Timestamp?) -> JSONValue { moment.map { .string($0.rfc3339) } ?? nil }
+
+  /// Fails for a stored password, which is no token to be handed out (rule B15).
+  static func refusePassword(_ profile: Profile, allowed: Bool) throws(Failure) {
+    guard profile.recipe.session.keepPassword, !allowed else { return }
+    throw Failure(
+      .usage, "\(profile.name) keeps a password, not a token",
+      hint: "--allow-password prints the header that holds it")
+  }
+}

@@ -1,0 +1,140 @@
+internal import AuthKit
+
+/// The profile that a command works with, and how it was chosen (contract section 5).
+struct ProfileChoice {
+  var profile: Profile
+  /// For `-v`: `from AUTHCTL_PROFILE`.
+  var reason: String
+  /// Whether the origin of an absolute URL chose it.
+  var isByURL = false
+}
+
+extension App {
+  /// Chooses a profile; `target` is the argument of a request.
+  ///
+  /// - Throws: `usage` when none is named and several could be meant, `not_signed_in` when there is
+  ///   none at all.
+  func choose(target: String? = nil) throws(Failure) -> ProfileChoice {
+    let choice = try chosen(target)
+    context.profile = choice.profile.name
+    return choice
+  }
+
+  private func chosen(_ target: String?) throws(Failure) -> ProfileChoice {
+    if let name = globals.profile {
+      return ProfileChoice(profile: try load(name), reason: "from -p")
+    }
+    if let target, isURL(target), let choice = try chooseByURL(target) { return choice }
+    if let name = environment["AUTHCTL_PROFILE"], !name.isEmpty {
+      return ProfileChoice(profile: try load(name), reason: "from AUTHCTL_PROFILE")
+    }
+    if let url = environment["AUTHCTL_URL"], !url.isEmpty {
+      return ProfileChoice(profile: try transient(url), reason: "from AUTHCTL_URL")
+    }
+    if let name = try config().defaultProfile {
+      return ProfileChoice(profile: try load(name), reason: "default")
+    }
+    let names = try profiles.names()
+    if let only = names.first, names.count == 1 {
+      return ProfileChoice(profile: try profiles.load(only), reason: "the only profile")
+    }
+    if names.isEmpty {
+      let place = target.flatMap { isURL($0) ? try? WebURL($0, from: .person).origin : nil }
+      throw Failure(
+        .notSignedIn, place.map { "not signed in to \($0)" } ?? "not signed in to any API",
+        hint: profiles.homelessHint ?? "authctl login \(place.map(\.description) ?? "URL")")
+    }
+    throw Failure(
+      .usage, "which profile? There are \(names.joined(separator: ", "))",
+      hint: "-p NAME, AUTHCTL_PROFILE, or authctl profile default NAME")
+  }
+
+  /// Whether a target is a URL and not a path.
+  func isURL(_ target: String) -> Bool {
+    URLWords.hasScheme(target)
+  }
+
+  /// Refuses the target of a request that is neither a path nor a URL.
+  func checkTarget(_ target: String) throws(Failure) {
+    let isPath = target.utf8.first == UInt8(ascii: "/") && !target.utf8.starts(with: "//".utf8)
+    guard isPath || isURL(target) else {
+      throw Failure(
+        .usage, "\(DisplayText.oneLine(target, limit: 80)) is neither a path nor a URL",
+        hint: "a target begins with /, http:// or https://")
+    }
+  }
+
+  /// Refuses an API's address that has no scheme.
+  func checkURL(_ address: String) throws(Failure) {
+    guard !isURL(address) else { return }
+    let shown = DisplayText.oneLine(address, limit: 60)
+    throw Failure(.usage, "\(shown) is not a URL", hint: "write https://\(shown)")
+  }
+
+  private func chooseByURL(_ target: String) throws(Failure) -> ProfileChoice? {
+    let url = try WebURL(target, from: .person)
+    let found = try profiles(of: url) { $0.origin == url.origin }
+    return try one(of: found, for: url).map {
+      ProfileChoice(profile: $0, reason: "by its URL", isByURL: true)
+    }
+  }
+
+  /// The profiles whose `url`, read, is wanted; one with a mistake in it does not stop the others.
+  func profiles(of url: WebURL, _ isWanted: (WebURL) -> Bool) throws(Failure) -> [Profile] {
+    try profiles.names().compactMap { name in
+      guard let profile = try? profiles.load(name),
+        let base = try? WebURL(profile.url, from: .person), isWanted(base)
+      else { return nil }
+      return profile
+    }
+  }
+
+  /// Of several profiles that of `AUTHCTL_PROFILE`, the default, or the one with the longest
+  /// beginning of the URL.
+  ///
+  /// - Throws: `usage` when that leaves more than one.
+  func one(of found: [Profile], for url: WebURL) throws(Failure) -> Profile? {
+    if found.count < 2 { return found.first }
+    let preferred = [environment["AUTHCTL_PROFILE"], try config().defaultProfile].compactMap { $0 }
+    for name in preferred {
+      if let profile = found.first(where: { $0.name == name }) { return profile }
+    }
+    let best = Self.longest(found, matching: url)
+    guard best.count == 1 else {
+      throw Failure(
+        .usage,
+        "\(url.origin) is the origin of several profiles: "
+          + best.map(\.name).joined(separator: ", "), hint: "-p NAME chooses one")
+    }
+    return best[0]
+  }
+
+  /// The profiles whose path is the longest beginning of the URL's, whole segments only.
+  private static func longest(_ profiles: [Profile], matching url: WebURL) -> [Profile] {
+    func segments(_ path: String) -> [String] {
+      path.utf8.split(separator: UInt8(ascii: "/")).map { String(decoding: $0, as: UTF8.self) }
+    }
+    let wanted = segments(url.path)
+    let lengths = profiles.map { profile -> Int in
+      guard let base = try? WebURL(profile.url, from: .person) else { return -1 }
+      let own = segments(base.path)
+      return wanted.starts(with: own, by: { $0.utf8.elementsEqual($1.utf8) }) ? own.count : -1
+    }
+    let longest = lengths.max() ?? -1
+    return zip(profiles, lengths).filter { $0.1 == longest }.map(\.0)
+  }
+
+  /// A profile by its name, or, with a slash, by its file.
+  func load(_ name: String) throws(Failure) -> Profile {
+    if name.utf8.contains(UInt8(ascii: "/")) { return try ProfileStore.load(file: name) }
+    return try profiles.load(name)
+  }
+
+  /// The profile that `AUTHCTL_URL` stands for: Bearer, no recipe.
+  func transient(_ url: String) throws(Failure) -> Profile {
+    let origin = try WebURL(url, from: .person).origin
+    return try ProfileReader.read(
+      text: "url = \(JSONValue.string(url).serialized())\n",
+      name: ProfileStore.name(fromHost: origin.host, taken: []), file: nil, label: "AUTHCTL_URL")
+  }
+}

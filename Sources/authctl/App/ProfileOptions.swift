@@ -1,0 +1,127 @@
+internal import ArgumentParser
+internal import AuthKit
+
+/// What `login URL` and `profile add` say about a new profile.
+struct ProfileOptions: ParsableArguments {
+  @Option(parsing: .unconditional, help: ArgumentHelp("Start from a preset.", valueName: "name"))
+  var preset: String?
+
+  @Option(
+    parsing: .unconditional,
+    help: ArgumentHelp("The sign-in's body, with {username} and {password}.", valueName: "json"))
+  var body: String?
+
+  @Flag(help: "The body is a form: --body 'name={username}&pw={password}'.")
+  var form = false
+
+  @Option(
+    name: .customLong("token-at"), parsing: .unconditionalSingleValue,
+    help: ArgumentHelp(
+      "Where the answer keeps the token: /POINTER, header:NAME, cookie:NAME, body.",
+      valueName: "place"))
+  var tokenAt: [String] = []
+
+  @Option(
+    parsing: .unconditionalSingleValue,
+    help: ArgumentHelp(
+      "The header of a request: 'Authorization: JWT {access_token}'.", valueName: "header"))
+  var send: [String] = []
+
+  @Option(
+    parsing: .unconditionalSingleValue,
+    help: ArgumentHelp("Any key of the profile.", valueName: "key=value"))
+  var set: [String] = []
+
+  @Option(
+    name: .customLong("from-curl"), parsing: .unconditional,
+    help: ArgumentHelp(
+      "A curl command line that signs in, as browsers copy it; - is standard input.",
+      valueName: "file|-"))
+  var fromCurl: String?
+
+  /// Whether anything was said.
+  var isEmpty: Bool {
+    preset == nil && body == nil && !form && tokenAt.isEmpty && send.isEmpty && set.isEmpty
+      && fromCurl == nil
+  }
+
+  /// The keys and values that the options stand for, in the order of the file; without a preset
+  /// the usual one, name and password as JSON or as a form.
+  ///
+  /// - Throws: `usage` for a preset that there is not, a body that is not what it says, or a value
+  ///   of the wrong type.
+  func settings() throws(Failure) -> [(key: String, value: JSONValue)] {
+    let wanted = try wantedSettings()
+    if wanted.contains(where: { $0.key == "preset" }) { return wanted }
+    return [("preset", .string(form ? "form" : "json"))] + wanted
+  }
+
+  /// What was asked for, and nothing else.
+  ///
+  /// - Throws: as `settings`.
+  func wantedSettings() throws(Failure) -> [(key: String, value: JSONValue)] {
+    var settings: [(key: String, value: JSONValue)] = []
+    if let preset {
+      // Here: no file has it yet that a mistake could be shown in.
+      _ = try Presets.text(called: preset)
+      settings.append(("preset", .string(preset)))
+    }
+    if form { settings.append(("login.encoding", "form")) }
+    if let body {
+      settings.append(("login.body", form ? try formBody(body) : try Self.jsonBody(body)))
+    }
+    if !tokenAt.isEmpty {
+      settings.append(("session.access_token", .array(tokenAt.map { .string($0) })))
+    }
+    if !send.isEmpty {
+      var headers: [(key: String, value: JSONValue)] = []
+      for line in send {
+        let (name, value) = try split(line, at: ":", option: "--send", form: "'NAME: VALUE'")
+        headers.append((name, .string(value.trimmingSpaces)))
+      }
+      settings.append(("request.headers", .object(headers)))
+    }
+    for line in set {
+      let (key, value) = try split(line, at: "=", option: "--set", form: "KEY=VALUE")
+      settings.append((key, try ProfileStore.value(of: key, from: value)))
+    }
+    return settings
+  }
+
+  /// A body as `--body` and the person at the terminal write it.
+  static func jsonBody(_ text: String) throws(Failure) -> JSONValue {
+    guard let value = try? JSONValue.parse(text), case .object = value else {
+      throw Failure(
+        .usage, "--body is not a JSON object",
+        hint: #"--body '{"user":"{username}","pass":"{password}"}', or --form with a=b&c=d"#)
+    }
+    return value
+  }
+
+  private func formBody(_ text: String) throws(Failure) -> JSONValue {
+    var members: [(key: String, value: JSONValue)] = []
+    for pair in text.utf8.split(separator: UInt8(ascii: "&")) {
+      let (name, value) = try split(
+        String(decoding: pair, as: UTF8.self), at: "=", option: "--form --body",
+        form: "'name={username}&pw={password}'")
+      members.append((name, .string(value)))
+    }
+    return .object(members)
+  }
+}
+
+/// `text` at the first `mark`, both sides as they are.
+///
+/// - Throws: `usage` when there is no mark or nothing before it.
+func split(
+  _ text: String, at mark: Unicode.Scalar, option: String, form: String
+) throws(Failure) -> (String, String) {
+  guard let place = text.utf8.firstIndex(of: UInt8(ascii: mark)), place != text.utf8.startIndex
+  else {
+    throw Failure(.usage, "\(option) \(DisplayText.oneLine(text, limit: 60)): write \(form)")
+  }
+  return (
+    String(decoding: text.utf8[..<place], as: UTF8.self),
+    String(decoding: text.utf8[text.utf8.index(after: place)...], as: UTF8.self)
+  )
+}

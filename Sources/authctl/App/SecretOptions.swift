@@ -1,0 +1,69 @@
+internal import ArgumentParser
+internal import AuthKit
+
+/// The options that give one secret; `Names` says which (contract section 4).
+protocol SecretNames {
+  static var kind: SecretKind { get }
+}
+
+/// `--STEM-stdin`, `--STEM-file`, `--STEM-fd`, `--STEM-command`.
+struct SecretOptions<Names: SecretNames>: ParsableArguments {
+  @Flag(
+    name: .customLong(Names.kind.stem + "-stdin"),
+    help: "The \(Names.kind.name) is a line of standard input.")
+  var fromStdin = false
+
+  @Option(
+    name: .customLong(Names.kind.stem + "-file"), parsing: .unconditional,
+    help: ArgumentHelp("The \(Names.kind.name) is the first line of FILE.", valueName: "file"))
+  var file: String?
+
+  @Option(
+    name: .customLong(Names.kind.stem + "-fd"), parsing: .unconditional,
+    help: ArgumentHelp(
+      "The \(Names.kind.name) is a line of an open descriptor.", valueName: "n"))
+  var descriptor: Int32?
+
+  @Option(
+    name: .customLong(Names.kind.stem + "-command"), parsing: .unconditional,
+    help: ArgumentHelp("The \(Names.kind.name) is what CMD prints first.", valueName: "cmd"))
+  var command: String?
+
+  /// The options in the form that `SecretReader` takes.
+  var source: SecretSource {
+    SecretSource(
+      kind: Names.kind, fromStdin: fromStdin, file: file, descriptor: descriptor, command: command)
+  }
+}
+
+enum PasswordNames: SecretNames { static var kind: SecretKind { .password } }
+
+enum OTPNames: SecretNames { static var kind: SecretKind { .otp } }
+
+enum ClientSecretNames: SecretNames { static var kind: SecretKind { .clientSecret } }
+
+enum AppKeyNames: SecretNames { static var kind: SecretKind { .appKey } }
+
+enum TokenNames: SecretNames { static var kind: SecretKind { .token } }
+
+enum RefreshTokenNames: SecretNames { static var kind: SecretKind { .refreshToken } }
+
+/// What `login` and `register` may be given.
+struct CredentialOptions: ParsableArguments {
+  @OptionGroup(title: "Password") var password: SecretOptions<PasswordNames>
+  @OptionGroup(title: "One-time code") var otp: SecretOptions<OTPNames>
+  @OptionGroup(title: "Client secret") var clientSecret: SecretOptions<ClientSecretNames>
+  @OptionGroup(title: "Application key") var appKey: SecretOptions<AppKeyNames>
+
+  @Option(
+    name: .long, parsing: .unconditionalSingleValue,
+    help: ArgumentHelp(
+      "A further field: true, false, null and numbers keep their type; @FILE is read.",
+      valueName: "name=value"))
+  var field: [String] = []
+
+  /// The options in the form that `SecretReader` takes.
+  var sources: [SecretSource] {
+    [password.source, otp.source, clientSecret.source, appKey.source]
+  }
+}

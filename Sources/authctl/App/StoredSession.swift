@@ -1,0 +1,118 @@
+internal import ArgumentParser
+internal import AuthKit
+
+/// A stored session, as `status`, `profile list` and bare `authctl` tell of it.
+struct StoredSession {
+  enum State: String {
+    case valid, refreshable, expired, locked
+  }
+
+  var profile: String?
+  var account: String?
+  var origin: String?
+  var state: State
+  var expiresAt: Timestamp?
+  var secondsLeft: Double?
+  /// It can get a new access token without a person.
+  var isRefreshable = false
+  /// It keeps a command that signs in again.
+  var keepsCommand = false
+  /// The stored secret is a password (rule B15).
+  var isPassword = false
+  var isDefault = false
+  private let store: StoreName
+
+  /// Every stored session, of one profile or all, default first; nothing is unlocked.
+  static func all(
+    _ app: App, profile: String? = nil, account: String? = nil
+  ) throws(Failure) -> [StoredSession] {
+    let store = try app.store(mayPrompt: false)
+    let names = try app.profiles.names()
+    let standard = try app.config().defaultProfile ?? (names.count == 1 ? names[0] : nil)
+    let standardAccount = standard.flatMap { try? app.load($0) }?.account
+    var rows: [StoredSession] = []
+    for item in try store.list(profiles: names) {
+      if let profile, let own = item.profile, !own.utf8.elementsEqual(profile.utf8) { continue }
+      // A damaged file is nobody's: it is told, but says nothing about one profile.
+      if profile != nil, item.profile == nil, !item.isLocked { continue }
+      if let account, let own = item.account, !own.utf8.elementsEqual(account.utf8) { continue }
+      var row = try StoredSession(item, store)
+      // A keyring never unlocked tells the profile by its hash alone; the profile tells the rest.
+      if row.origin == nil, let name = item.profile, let url = try? app.load(name).url {
+        row.origin = try? WebURL(url, from: .person).origin.description
+      }
+      row.isDefault =
+        standard != nil && item.profile == standard
+        && (standardAccount == nil || item.account == nil || item.account == standardAccount)
+      rows.append(row)
+    }
+    return rows.sorted { a, b in
+      (a.isDefault ? 0 : 1, a.profile ?? "", a.account ?? "")
+        < (b.isDefault ? 0 : 1, b.profile ?? "", b.account ?? "")
+    }
+  }
+
+  private init(_ item: SessionItem, _ store: any SessionStore) throws(Failure) {
+    self.store = store.name
+    profile = item.profile
+    account = item.account
+    origin = item.origin
+    state = item.isLocked ? .locked : .expired
+    guard !item.isLocked, let profile, let account else { return }
+    let payload: Secret
+    do throws(Failure) {
+      guard let found = try store.read(profile: profile, account: account) else { return }
+      payload = found
+    } catch {
+      // A keyring fails as a whole; of files, those that can be read are told all the same.
+      guard store.name != .secretService, error.kind.isOfStore else { throw error }
+      if error.kind == .storeLocked { state = .locked }
+      return
+    }
+    // An item that somebody changed is told by the commands that use it.
+    guard let session = try? Session(payload: payload, profile: profile, account: account) else {
+      state = .expired
+      return
+    }
+    expiresAt = session.expiresAt
+    secondsLeft = session.secondsLeft(now: App.now())
+    isRefreshable = session.isRenewable
+    keepsCommand = session.again != nil
+    isPassword = session.values[.password] != nil
+    state = (secondsLeft ?? 1) > 0 ? .valid : isRefreshable ? .refreshable : .expired
+  }
+
+  /// Stands for whatever a locked keyring does not show.
+  var isHidden: Bool { profile == nil && state == .locked }
+
+  /// The column LEFT.
+  var left: String {
+    switch state {
+    case .locked: "-"
+    case .refreshable: keepsCommand ? "by command" : "-"
+    case .valid, .expired:
+      (secondsLeft.map { Timestamp.spoken($0) } ?? (state == .valid ? "not told" : "-"))
+        + (keepsCommand ? ", then by command" : "")
+    }
+  }
+
+  /// The command that brings it back.
+  var loginCommand: String? {
+    guard let profile else { return nil }
+    return DisplayText.shellCommand(
+      ["authctl", "login", "-p", profile] + (account.map { ["-u", $0] } ?? []))
+  }
+
+  var json: JSONValue {
+    func text(_ value: String?) -> JSONValue { value.map { .string($0) } ?? nil }
+    return .object([
+      ("profile", text(profile)), ("account", text(account)), ("origin", text(origin)),
+      ("state", .string(state.rawValue)), ("expires_at", Messages.time(expiresAt)),
+      ("seconds_left", secondsLeft.map { .number($0.rounded(.down)) } ?? nil),
+      ("refreshable", state == .locked ? nil : .bool(isRefreshable)),
+      ("store", .string(store.rawValue)), ("default", .bool(isDefault)),
+      ("keeps_command", state == .locked ? nil : .bool(keepsCommand)),
+      ("kind", state == .locked ? nil : isPassword ? "password" : "token"),
+    ])
+  }
+}

@@ -1,0 +1,87 @@
+internal import AuthKit
+
+/// Tokens of the environment.
+extension App {
+  /// The session that a variable gives for `choice`; nil when none does (contract section 4).
+  ///
+  /// - Throws: `origin_refused` when `AUTHCTL_TOKEN` belongs to another origin (rule A1).
+  func environmentSession(for choice: ProfileChoice) throws(Failure) -> Session? {
+    let own = "AUTHCTL_TOKEN_FOR_" + Self.variableName(of: choice.profile.name)
+    let variables = [own, "AUTHCTL_TOKEN", "AUTHCTL_TOKEN_FILE"]
+    guard let variable = variables.first(where: { !(environment[$0] ?? "").isEmpty }),
+      let value = environment[variable]
+    else { return nil }
+    if variable != own { try checkPin(variable, choice) }
+    let base = try WebURL(choice.profile.url, from: .person)
+    var values = TemplateValues()
+    values[.accessToken] = SharedSecret(
+      try checked(
+        variable == "AUTHCTL_TOKEN_FILE" ? try tokenFile(value) : try token(value, from: variable),
+        variable))
+    // One origin: no list was fixed at a sign-in, and a profile can be edited.
+    var session = Session(
+      profile: choice.profile.name, account: "", values: values, now: Self.now(),
+      requestOrigins: [base.origin], signInOrigins: [])
+    session.variable = variable
+    return session
+  }
+
+  /// The variable that gives a profile its token, for remarks; the token itself is not read.
+  func tokenVariable(of profile: Profile) -> String? {
+    let own = "AUTHCTL_TOKEN_FOR_" + Self.variableName(of: profile.name)
+    if !(environment[own] ?? "").isEmpty { return own }
+    let choice = ProfileChoice(profile: profile, reason: "")
+    return ["AUTHCTL_TOKEN", "AUTHCTL_TOKEN_FILE"].first { variable in
+      !(environment[variable] ?? "").isEmpty && (try? checkPin(variable, choice)) != nil
+    }
+  }
+
+  /// `AUTHCTL_TOKEN` serves one origin: that of `AUTHCTL_URL`, else of the profile that is named.
+  private func checkPin(_ variable: String, _ choice: ProfileChoice) throws(Failure) {
+    let origin = try WebURL(choice.profile.url, from: .person).origin
+    if let url = environment["AUTHCTL_URL"], !url.isEmpty {
+      let pinned = try WebURL(url, from: .person).origin
+      if pinned == origin { return }
+      throw Failure(
+        .originRefused, "\(variable) belongs to \(pinned) (AUTHCTL_URL), not to \(origin)",
+        hint: "unset \(variable), or give -p the profile of \(pinned)")
+    }
+    guard choice.isByURL, try profiles.names().count > 1 else { return }
+    throw Failure(
+      .originRefused, "\(variable) is not sent to a profile that only a URL chose: \(origin)",
+      hint: "-p \(choice.profile.name), or AUTHCTL_URL=\(origin), says where it belongs")
+  }
+
+  /// What a person gives must be fit for a header at once: it is their mistake, not a server's.
+  private func checked(_ token: consuming Secret, _ variable: String) throws(Failure) -> Secret {
+    guard token.withBytes({ HeaderSyntax.isRecipeValue($0) }) else {
+      throw Failure(.usage, "\(variable) holds a byte that may not stand in a header")
+    }
+    return token
+  }
+
+  private func token(_ text: String, from variable: String) throws(Failure) -> Secret {
+    try Secret(text).withBytes { bytes throws(Failure) in
+      try SecretText.checked(bytes, name: "token", from: variable, limit: SecretKind.token.limit)
+    }
+  }
+
+  private func tokenFile(_ path: String) throws(Failure) -> Secret {
+    let source = SecretSource(kind: .token, file: path, variable: "AUTHCTL_TOKEN_FILE")
+    guard path != "-", let secret = try secrets([source]).read(.token) else {
+      throw Failure(.inputNeeded, "AUTHCTL_TOKEN_FILE names no token")
+    }
+    return secret
+  }
+
+  private static func variableName(of profile: String) -> String {
+    String(
+      decoding: profile.utf8.map { byte in
+        switch byte {
+        case 0x61...0x7A: byte & 0xDF
+        case 0x41...0x5A, 0x30...0x39: byte
+        default: UInt8(ascii: "_")
+        }
+      }, as: UTF8.self)
+  }
+}

@@ -1,0 +1,42 @@
+internal import ArgumentParser
+internal import AuthKit
+
+/// `authctl helper bazel get`
+///
+/// https://github.com/EngFlow/credential-helper-spec
+struct HelperBazel: Command {
+  static let configuration = CommandConfiguration(
+    commandName: "bazel", abstract: "For Bazel: --credential_helper.",
+    usage: "authctl helper bazel [<options>] get",
+    discussion: """
+      Examples:
+        bazel build --credential_helper=cache.example=bazel-credential-authctl //...
+        echo '{"uri":"https://cache.example/"}' | authctl helper bazel get
+      """
+  ).alone
+
+  @Argument(help: ArgumentHelp("What Bazel asks for.", valueName: "operation"))
+  var operation: String
+  @OptionGroup(title: "Global options") var globals: Globals
+
+  func run(in app: App) throws(Failure) -> Int32 {
+    guard operation == "get" else {
+      throw Failure(.usage, "unknown operation \(DisplayText.oneLine(operation, limit: 40))")
+    }
+    let request = HelperCredential.input().flatMap { try? JSONValue.parse($0) }
+    guard let uri = request?["uri"]?.text, URLWords.hasScheme(uri),
+      let origin = HelperCredential.origin(ofHost: uri),
+      let found = try HelperCredential(app: app, givesPasswords: false).credential(for: origin)
+    else {
+      try app.console.out(#"{"headers":{}}"#)
+      return 0
+    }
+    try HelperCredential.check(found.header.value)
+    var members: [(key: String, value: JSONValue)] = [
+      ("headers", .object([(found.header.name, .array([.string(found.header.value)]))]))
+    ]
+    if let end = found.session.expiresAt { members.append(("expires", .string(end.rfc3339))) }
+    try app.console.out(JSONValue.object(members).serialized())
+    return 0
+  }
+}

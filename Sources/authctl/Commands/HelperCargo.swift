@@ -1,0 +1,62 @@
+internal import ArgumentParser
+internal import AuthKit
+
+/// `authctl helper cargo --cargo-plugin`
+///
+/// https://doc.rust-lang.org/cargo/reference/credential-provider-protocol.html
+struct HelperCargo: Command {
+  static let configuration = CommandConfiguration(
+    commandName: "cargo", abstract: "For cargo: registry.credential-provider.",
+    usage: "authctl helper cargo [<options>] --cargo-plugin",
+    discussion: """
+      In ~/.cargo/config.toml:
+        [registry]
+        global-credential-providers = ["authctl helper cargo"]
+
+      Examples:
+        authctl helper cargo --cargo-plugin
+        authctl helper cargo -p crates --cargo-plugin
+      """
+  ).alone
+
+  @Flag(name: .customLong("cargo-plugin"), help: "As cargo calls it.") var plugin = false
+  @OptionGroup(title: "Global options") var globals: Globals
+
+  func run(in app: App) throws(Failure) -> Int32 {
+    try app.console.out(#"{"v":[1]}"#)
+    while let line = HelperCredential.line() {
+      if line.isEmpty { continue }
+      try app.console.out(try answer(to: try? JSONValue.parse(line), app).serialized())
+    }
+    return 0
+  }
+
+  private func answer(to request: JSONValue?, _ app: App) throws(Failure) -> JSONValue {
+    func failure(_ kind: String) -> JSONValue {
+      .object([("Err", .object([("kind", .string(kind))]))])
+    }
+    guard request?["v"]?.double == 1, let kind = request?["kind"]?.text,
+      let index = request?["registry"]?["index-url"]?.text
+    else { return failure("operation-not-supported") }
+    guard kind == "get" else { return failure("operation-not-supported") }
+    let sparse = "sparse+"
+    guard index.utf8.starts(with: sparse.utf8) else { return failure("url-not-supported") }
+    let url = String(decoding: index.utf8.dropFirst(sparse.utf8.count), as: UTF8.self)
+    guard URLWords.hasScheme(url), let origin = HelperCredential.origin(ofHost: url),
+      let found = try HelperCredential(app: app, givesPasswords: false).credential(for: origin)
+    else { return failure("not-found") }
+    // cargo sends what it is given as the whole of Authorization.
+    guard found.header.name.lowercased() == "authorization" else { return failure("not-found") }
+    try HelperCredential.check(found.header.value)
+    var answer: [(key: String, value: JSONValue)] = [
+      ("kind", "get"), ("token", .string(found.header.value)),
+    ]
+    if let end = found.session.expiresAt {
+      answer += [("cache", "expires"), ("expiration", .number(end.seconds.rounded(.down)))]
+    } else {
+      answer.append(("cache", "never"))
+    }
+    answer.append(("operation_independent", true))
+    return .object([("Ok", .object(answer))])
+  }
+}

@@ -1,0 +1,49 @@
+internal import ArgumentParser
+internal import AuthKit
+
+/// `authctl helper curl-config [TARGET…]`
+struct HelperCurlConfig: Command {
+  static let configuration = CommandConfiguration(
+    commandName: "curl-config", abstract: "For curl -K -: a header, and the URLs it is for.",
+    usage: "authctl helper curl-config [<options>] [<target> ...]",
+    discussion: """
+      curl is told to follow no redirect, which would carry the header elsewhere.
+      Give the targets here, so that they are checked: what is added on curl's own
+      command line is not.
+
+      Examples:
+        authctl helper curl-config -p shop /orders | curl -K -
+        authctl helper curl-config -p shop /a /b | curl -Z -K - -o a.json -o b.json
+      """
+  ).alone
+
+  @Argument(help: ArgumentHelp("Paths or URLs of the API.", valueName: "target"))
+  var targets: [String] = []
+
+  @OptionGroup(title: "Global options") var globals: Globals
+
+  func run(in app: App) throws(Failure) -> Int32 {
+    guard globals.profile != nil else {
+      throw Failure(.usage, "curl does not name the API", hint: "-p NAME says which")
+    }
+    let found = try HelperCredential(app: app, givesPasswords: false).credentialOfNamed(for: nil)
+    var urls: [WebURL] = []
+    for target in targets {
+      let url = try found.keeper.api.url(for: target)
+      try found.keeper.check(url, for: found.session)
+      urls.append(url)
+    }
+    try HelperCredential.check(found.header.value, forbidden: "\"\\")
+    var lines = ["header = \"\(found.header.name): \(found.header.value)\""]
+    let isSecure =
+      urls.isEmpty ? found.keeper.api.base.origin.isSecure : urls.allSatisfy(\.origin.isSecure)
+    lines.append("proto = \"=\(isSecure ? "https" : "http,https")\"")
+    lines.append("max-redirs = 0")
+    for url in urls {
+      try HelperCredential.check(url.text, forbidden: "\"\\")
+      lines.append("url = \"\(url.text)\"")
+    }
+    for line in lines { try app.console.out(line) }
+    return 0
+  }
+}

@@ -1,0 +1,52 @@
+internal import ArgumentParser
+internal import AuthKit
+
+/// `authctl helper docker get|store|erase|list`
+///
+/// https://github.com/docker/docker-credential-helpers
+struct HelperDocker: Command {
+  static let configuration = CommandConfiguration(
+    commandName: "docker", abstract: "For docker and its kin: credHelpers.",
+    usage: "authctl helper docker [<options>] get|store|erase|list",
+    discussion: """
+      ~/.docker/config.json: {"credHelpers":{"registry.example":"authctl"}}
+
+      Examples:
+        echo registry.example | authctl helper docker get
+        authctl helper docker list
+      """
+  ).alone
+
+  @Argument(help: ArgumentHelp("What docker asks for.", valueName: "operation"))
+  var operation: String
+  @OptionGroup(title: "Global options") var globals: Globals
+
+  func run(in app: App) throws(Failure) -> Int32 {
+    guard operation != "list" else {
+      try app.console.out("{}")
+      return 0
+    }
+    guard operation == "get" else {
+      throw Failure(
+        .failed, "docker \(operation == "store" ? "login" : "logout") does not reach authctl",
+        hint: "authctl login and authctl logout do it")
+    }
+    let server = HelperCredential.input().map {
+      String(decoding: $0, as: UTF8.self).trimmingLineEnd
+    }
+    let answerer = HelperCredential(app: app, givesPasswords: true)
+    guard let server, let origin = HelperCredential.origin(ofHost: server),
+      let found = try answerer.credential(for: origin)
+    else {
+      // The words by which docker knows that there is none, and goes on without.
+      try app.console.out("credentials not found in native keychain")
+      return Failure.Kind.failed.exitCode
+    }
+    try app.console.out(
+      JSONValue.object([
+        ("ServerURL", .string(server)), ("Username", .string(found.session.account)),
+        ("Secret", .string(found.secret)),
+      ]).serialized())
+    return 0
+  }
+}

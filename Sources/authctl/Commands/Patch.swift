@@ -1,0 +1,17 @@
+internal import ArgumentParser
+internal import AuthKit
+
+/// `authctl patch TARGET`
+struct Patch: MethodCommand {
+  static let method = "PATCH"
+  static let configuration = withMethodFixed(
+    """
+      authctl patch /orders/1 --json '{"count":3}'
+      authctl patch /orders/1 --json @change.json
+    """)
+  @Argument(help: ArgumentHelp("/PATH of the API, or a URL.", valueName: "target"))
+  var target: String
+  @OptionGroup(title: "Body") var body: BodyOptions
+  @OptionGroup var options: RequestOptions
+  @OptionGroup(title: "Global options") var globals: Globals
+}

@@ -1,0 +1,35 @@
+internal import ArgumentParser
+internal import AuthKit
+
+/// `authctl profile default [NAME]`
+struct ProfileDefault: Command {
+  static let configuration = CommandConfiguration(
+    commandName: "default", abstract: "Print or set the profile that is used when none is named.",
+    usage: "authctl profile default [<options>] [<name>]",
+    discussion: """
+      Examples:
+        authctl profile default
+        authctl profile default shop
+        authctl profile default --unset
+      """
+  ).alone
+
+  @Argument(help: ArgumentHelp("Its name.", valueName: "name")) var name: String?
+  @Flag(help: "Unset it.") var unset = false
+  @OptionGroup(title: "Global options") var globals: Globals
+
+  func run(in app: App) throws(Failure) -> Int32 {
+    if unset {
+      guard name == nil else { throw Failure(.usage, "--unset goes without a name") }
+      try app.profiles.setDefault(nil)
+    } else if let name {
+      try app.profiles.setDefault(name)
+    } else if let name = try app.config().defaultProfile {
+      try app.console.out(name)
+    } else {
+      throw Failure(
+        .failed, "no default profile is set", hint: "authctl profile default NAME")
+    }
+    return 0
+  }
+}

@@ -1,0 +1,27 @@
+internal import ArgumentParser
+internal import AuthKit
+
+/// `authctl profile export NAME`
+struct ProfileExport: Command {
+  static let configuration = CommandConfiguration(
+    commandName: "export", abstract: "Print a profile for others: its file without the account.",
+    usage: "authctl profile export [<options>] <name>",
+    discussion: """
+      There is no secret in a profile. Others take it by authctl profile import, or
+      use the file in place: -p ./team/shop.toml
+
+      Examples:
+        authctl profile export shop >team/shop.toml
+      """
+  ).alone
+
+  @Argument(help: ArgumentHelp("Its name.", valueName: "name")) var name: String
+  @OptionGroup(title: "Global options") var globals: Globals
+
+  func run(in app: App) throws(Failure) -> Int32 {
+    let text = try app.profiles.shareable(name)
+    for mistake in try app.profiles.mistakes(name) { throw mistake }
+    try app.console.out(text.trimmingLineEnd)
+    return 0
+  }
+}

@@ -1,0 +1,13 @@
+internal import ArgumentParser
+internal import AuthKit
+
+/// `authctl profile`
+struct ProfileGroup: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "profile", abstract: "The APIs that authctl knows.",
+    subcommands: [
+      ProfileAdd.self, ProfileList.self, ProfileShow.self, ProfileSet.self, ProfileRemove.self,
+      ProfileDefault.self, ProfilePresets.self, ProfileDetect.self, ProfileExport.self,
+      ProfileImport.self, ProfileCheck.self,
+    ])
+}

@@ -1,0 +1,79 @@
+internal import ArgumentParser
+internal import AuthKit
+
+/// `authctl profile list`
+struct ProfileList: Command {
+  static let configuration = CommandConfiguration(
+    commandName: "list", abstract: "The profiles, and the sessions they have.",
+    usage: "authctl profile list [<options>]",
+    discussion: """
+      Examples:
+        authctl profile list
+        authctl profile list --json
+      """
+  ).alone
+
+  @OptionGroup var output: JSONOutput
+  @OptionGroup(title: "Global options") var globals: Globals
+
+  var wantsJSON: Bool { output.json }
+
+  func run(in app: App) throws(Failure) -> Int32 {
+    let names = try app.profiles.names()
+    // A profile is there whether or not the store can be looked into.
+    let sessions: [StoredSession]?
+    do throws(Failure) { sessions = names.isEmpty ? [] : try StoredSession.all(app) } catch {
+      sessions = nil
+      app.console.warn("the sessions are not known: \(error.message)")
+    }
+    // Behind a lock that shows nothing any profile may have sessions.
+    let isHidden = sessions?.contains { $0.isHidden } ?? false
+    var table = Table(header: ["NAME", "PRESET", "ACCOUNTS", "STATE", "URL"])
+    var values: [JSONValue] = []
+    var worst: Failure?
+    let standard = try app.config().defaultProfile ?? (names.count == 1 ? names[0] : nil)
+    for name in names {
+      let profile: Profile
+      do throws(Failure) { profile = try app.profiles.load(name) } catch {
+        app.console.report(error)
+        worst = error
+        continue
+      }
+      var own = sessions?.filter { $0.profile.map { $0.utf8.elementsEqual(name.utf8) } ?? false }
+      var state = own.map(Self.state)
+      if isHidden, own?.isEmpty ?? false {
+        own = nil
+        state = StoredSession.State.locked.rawValue
+      }
+      let isDefault = name == standard
+      table.add(
+        [
+          name, profile.preset ?? "-", own.map { String($0.count) } ?? "?", state ?? "unknown",
+          profile.url,
+        ], marked: isDefault)
+      values.append(
+        .object([
+          ("name", .string(name)), ("url", .string(profile.url)),
+          ("preset", profile.preset.map { .string($0) } ?? nil), ("default", .bool(isDefault)),
+          ("account", profile.account.map { .string($0) } ?? nil),
+          ("accounts", own.map { .array($0.compactMap(\.account).map { .string($0) }) } ?? nil),
+          ("state", state.map { .string($0) } ?? nil),
+        ]))
+    }
+    if output.json {
+      try app.console.out(JSONValue.array(values).serialized())
+    } else if names.isEmpty {
+      app.console.notice("No profiles.")
+      app.console.hint("authctl login URL")
+    } else {
+      try app.console.out(table)
+    }
+    return worst?.kind.exitCode ?? 0
+  }
+
+  private static func state(_ sessions: [StoredSession]) -> String {
+    let order: [StoredSession.State] = [.valid, .refreshable, .locked, .expired]
+    return order.first { state in sessions.contains { $0.state == state } }?.rawValue
+      ?? "signed out"
+  }
+}

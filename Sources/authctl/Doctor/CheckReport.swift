@@ -1,0 +1,124 @@
+internal import AuthKit
+
+/// The findings of `doctor` and `store test`, for people and for programs.
+struct CheckReport {
+  private(set) var all: [Check] = []
+
+  mutating func add(_ check: Check) { all.append(check) }
+
+  mutating func add(
+    _ name: String, _ result: Check.Result, _ detail: String, hint: String? = nil,
+    profile: String? = nil
+  ) {
+    add(Check(name, result, detail, hint: hint, profile: profile))
+  }
+
+  /// Nothing failed; a warning is no failure.
+  var isGood: Bool { count(.fail) == 0 }
+
+  private func count(_ result: Check.Result) -> Int { all.count { $0.result == result } }
+
+  /// Writes them to standard output.
+  ///
+  /// - Parameter closing: stands behind the count.
+  /// - Returns: the exit status: whether a check said no.
+  /// - Throws: `failed` when they cannot be written.
+  func report(_ app: App, asJSON: Bool, closing: String = "") throws(Failure) -> Int32 {
+    // A password that stands in a message by mistake is masked here as it is in errors.
+    func shown(_ text: String) -> String {
+      DisplayText.oneLine(app.redactor.mask(text), limit: 2000)
+    }
+    if asJSON {
+      try app.console.out(json(shown).serialized())
+    } else {
+      try app.console.out((text(shown) + [summary + closing]).joined(separator: "\n"))
+    }
+    return isGood ? 0 : Failure.Kind.failed.exitCode
+  }
+
+  private func json(_ shown: (String) -> String) -> JSONValue {
+    let list = all.map { check -> JSONValue in
+      .object([
+        ("check", .string(check.name)), ("result", .string(check.result.rawValue)),
+        ("detail", .string(shown(check.detail))),
+        ("hint", check.hint.map { .string(shown($0)) } ?? nil),
+        ("profile", check.profile.map { .string(shown($0)) } ?? nil),
+      ])
+    }
+    return .object([("ok", .bool(isGood)), ("checks", .array(list))])
+  }
+
+  // MARK: Text
+
+  /// What was used has no column of its own: it is the title.
+  private static let title = "versions"
+  private static let resultWidth = 6
+
+  private func text(_ shown: (String) -> String) -> [String] {
+    let names = all.map { shown(column($0)) }
+    let width = min(max(10, (names.map(Table.width).max() ?? 0) + 1), 24)
+    let margin = String(repeating: " ", count: Self.resultWidth + width)
+    var text: [String] = []
+    for (check, name) in zip(all, names) {
+      if check.name == Self.title {
+        text.append(shown(check.detail))
+        continue
+      }
+      let start =
+        Self.padded(word(check.result), to: Self.resultWidth) + Self.padded(name, to: width)
+      let pieces = Console.wrapped(shown(check.detail), indent: margin.utf8.count)
+      text.append(start + (pieces.first ?? ""))
+      text += pieces.dropFirst().map { margin + $0 }
+      if let hint = check.hint { text += Self.mend(shown(hint), margin) }
+    }
+    return text
+  }
+
+  /// Broken between clauses and nowhere else: a command stays whole, however long, as it is to be
+  /// copied.
+  private static func mend(_ hint: String, _ margin: String) -> [String] {
+    let start = margin + "mend: "
+    var clauses = [""]
+    for word in hint.split(separator: " ", omittingEmptySubsequences: false) {
+      clauses[clauses.count - 1] += (clauses.last == "" ? "" : " ") + word
+      if let end = word.utf8.last, ",;:".utf8.contains(end) { clauses.append("") }
+    }
+    var lines: [String] = []
+    for clause in clauses where clause != "" {
+      if let line = lines.last, Table.width(of: start + line + " " + clause) < 80 {
+        lines[lines.count - 1] = line + " " + clause
+      } else {
+        lines.append(clause)
+      }
+    }
+    let indent = String(repeating: " ", count: start.utf8.count)
+    return lines.enumerated().map { ($0 == 0 ? start : indent) + $1 }
+  }
+
+  /// The profile, but for its session, where "session" says more. One that is a file has its path
+  /// for a name, the end of which tells enough.
+  private func column(_ check: Check) -> String {
+    guard let profile = check.profile, check.name != "session" else { return check.name }
+    return profile.utf8.split(separator: UInt8(ascii: "/")).last
+      .map { String(decoding: $0, as: UTF8.self) } ?? profile
+  }
+
+  private func word(_ result: Check.Result) -> String {
+    switch result {
+    case .ok: "ok"
+    case .warn: "warn"
+    case .fail: "FAIL"
+    case .skipped: "skip"
+    }
+  }
+
+  private static func padded(_ text: String, to width: Int) -> String {
+    text + String(repeating: " ", count: max(1, width - Table.width(of: text)))
+  }
+
+  private var summary: String {
+    let (failures, warnings) = (count(.fail), count(.warn))
+    if failures == 0, warnings == 0 { return "All is well." }
+    return "\(failures) failed, \(warnings) warning\(warnings == 1 ? "" : "s")."
+  }
+}

@@ -1,0 +1,334 @@
+internal import AuthKit
+internal import Glibc
+
+/// What `doctor` looks at. No step throws: what does not work is a finding.
+struct DoctorChecks {
+  private let app: App
+  private(set) var checks = CheckReport()
+  private var configIsWrong = false
+  private var lookedAt = 0
+  /// Why sessions cannot be looked at; nil: they can.
+  private var storeProblem: String?
+  private lazy var sessions = Result { () throws(Failure) in try StoredSession.all(app) }
+
+  init(_ app: App) { self.app = app }
+
+  // MARK: The machine
+
+  mutating func machine() {
+    let libraries = Libraries.opened()
+    checks.add("versions", .ok, libraries.line)
+    if libraries.curl == nil {
+      checks.add("libcurl", .fail, "libcurl 4 is not installed", hint: "apt install libcurl4")
+    }
+    config()
+    state()
+    store()
+  }
+
+  /// Every mistake of every file, as `profile check` finds them.
+  private mutating func config() {
+    let shown = app.profiles.shown(app.profiles.configDirectory)
+    do throws(Failure) {
+      let names = try app.profiles.names()
+      let own = app.profiles.configMistakes()
+      configIsWrong = !own.isEmpty
+      var mistakes = own
+      for name in names {
+        do throws(Failure) { mistakes += try app.profiles.mistakes(name) } catch {
+          mistakes.append(error)
+        }
+      }
+      for mistake in mistakes { checks.add(Check("config", mistake)) }
+      guard mistakes.isEmpty else { return }
+      let count =
+        names.count == 1 ? "1 profile" : "\(names.isEmpty ? "no" : "\(names.count)") profiles"
+      checks.add("config", .ok, "\(shown): \(count), no mistakes")
+    } catch {
+      configIsWrong = true
+      checks.add(Check("config", error))
+    }
+  }
+
+  /// The folder of locks: it must be there, ours, and on a file system whose locks exclude.
+  private mutating func state() {
+    do throws(Failure) {
+      let folder = app.stateFolder()
+      let shown = app.profiles.shown(folder)
+      guard try Self.excludes(folder + "/locks") else {
+        checks.add(
+          "state", .fail, "\(shown): locks do not exclude: two processes could renew at once",
+          hint: "AUTHCTL_STATE_DIR names a folder on a local disk")
+        return
+      }
+      guard access(folder, W_OK) == 0 else {
+        checks.add(
+          "state", .warn,
+          "\(shown) cannot be written; locks are in /run/user/\(geteuid())/authctl",
+          hint: "AUTHCTL_STATE_DIR names another folder")
+        return
+      }
+      var status = stat()
+      let mode = stat(folder, &status) == 0 ? status.st_mode & 0o7777 : 0
+      let detail = "\(shown), mode \(octal(mode)), locks work"
+      if mode & 0o022 != 0 {
+        checks.add(
+          "state", .warn, "\(detail), but others can write there",
+          hint: DisplayText.shellCommand(["chmod", "700", folder]))
+      } else {
+        checks.add("state", .ok, detail)
+      }
+    } catch {
+      checks.add(Check("state", error))
+    }
+  }
+
+  /// Whether a lock that is held cannot be had a second time.
+  private static func excludes(_ folder: String) throws(Failure) -> Bool {
+    func hold(
+      _ timeout: Double, _ work: () throws(Failure) -> Bool
+    ) throws(Failure) -> Bool {
+      try FileLock.hold(
+        folder: folder, profile: "", account: "doctor", timeout: timeout, work)
+    }
+    return try hold(5) { () throws(Failure) in
+      do throws(Failure) { return try hold(0) { () throws(Failure) in false } } catch {
+        guard error.kind == .timeout else { throw error }
+        return true
+      }
+    }
+  }
+
+  /// The findings of `store test`: the bus as it is, the rest on one line, the worst of it.
+  private mutating func store() {
+    let store: any SessionStore
+    do throws(Failure) { store = try app.store(mayPrompt: false) } catch {
+      storeProblem = "the store is not known"
+      if configIsWrong {
+        checks.add("store", .skipped, "not looked at: the configuration is wrong")
+      } else {
+        checks.add(Check("store", error))
+      }
+      return
+    }
+    var findings = store.test()
+    if store.name == .secretService {
+      if let first = findings.first, first.name == "bus" { checks.add(findings.removeFirst()) }
+    } else {
+      checks.add("bus", .skipped, "not needed by the store \(store.name.rawValue)")
+    }
+    let place = findings.first { ["daemon", "folder"].contains($0.name) }
+    let rank: [Check.Result] = [.fail, .warn]
+    for result in rank {
+      guard var worst = findings.first(where: { $0.result == result }) else { continue }
+      if let place, place.name != worst.name {
+        worst.detail = "\(place.brief ?? place.detail): \(worst.brief ?? worst.detail)"
+      }
+      worst.name = "store"
+      checks.add(worst)
+      if result == .fail { storeProblem = "the store does not work" }
+      if worst.isLocked { storeProblem = "the store is locked" }
+      return
+    }
+    guard let place else {
+      storeProblem = "there is no bus"
+      checks.add("store", .skipped, "not looked at: there is no bus")
+      return
+    }
+    let rest = findings.filter { $0.name != place.name }.compactMap(\.brief)
+    checks.add("store", .ok, "\(place.brief ?? place.detail): \(rest.joined(separator: ", "))")
+  }
+
+  mutating func proxies() {
+    let variables = Proxies.variables(of: app.environment)
+    let words = variables.map { $0.name + ($0.host.map { " " + $0 } ?? " is set") }
+    checks.add("proxy", .ok, words.isEmpty ? "none" : words.joined(separator: ", "))
+  }
+
+  /// Names alone: most of the values are nobody else's business.
+  mutating func variables() {
+    let names = app.environment.keys.filter { $0.utf8.starts(with: "AUTHCTL_".utf8) }
+      .sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
+    if !names.isEmpty { checks.add("variables", .ok, names.joined(separator: ", ")) }
+  }
+
+  // MARK: Profiles
+
+  /// The profiles to look at: all, or the one that a command would choose.
+  mutating func profiles(all: Bool) -> [Profile] {
+    let names = (try? app.profiles.names()) ?? []
+    guard all else {
+      do throws(Failure) { return [try app.choose().profile] } catch {
+        tellMissing(error, names)
+        return []
+      }
+    }
+    var found: [Profile] = []
+    for name in names {
+      do throws(Failure) { found.append(try app.profiles.load(name)) } catch {
+        tellMistaken(name)
+      }
+    }
+    return found
+  }
+
+  private mutating func tellMissing(_ failure: Failure, _ names: [String]) {
+    if failure.kind == .notSignedIn || configIsWrong { return }
+    func variable(_ name: String) -> String? {
+      app.environment[name].flatMap { $0.isEmpty ? nil : $0 }
+    }
+    let wanted = app.globals.profile ?? variable("AUTHCTL_PROFILE") ?? variable("AUTHCTL_URL")
+    let standard = (try? app.config())?.defaultProfile
+    guard let name = wanted ?? standard ?? (names.count == 1 ? names[0] : nil) else {
+      checks.add(
+        "profile", .skipped, "none chosen; there are \(names.joined(separator: ", "))",
+        hint: "-p NAME, or --all")
+      return
+    }
+    if names.contains(name) { tellMistaken(name) } else { checks.add(Check("profile", failure)) }
+  }
+
+  /// Its mistakes are among those of the configuration.
+  private mutating func tellMistaken(_ name: String) {
+    checks.add("profile", .skipped, "not looked at: there is a mistake in its file", profile: name)
+  }
+
+  // MARK: The server
+
+  mutating func reach(_ profile: Profile) {
+    let name = profile.name
+    lookedAt += 1
+    let base: WebURL
+    do throws(Failure) { base = try WebURL(profile.url, from: .person) } catch {
+      checks.add(Check("reach", error, profile: name))
+      return
+    }
+    let reach = app.http(for: profile, base: base.origin).reach(base)
+    let proxy = reach.proxy.map { ", by the proxy \($0.host) (\($0.source))" } ?? ""
+    if let failure = reach.failure {
+      checks.add(
+        "reach", .fail, failure.message + proxy, hint: Self.mend(failure, reach, base),
+        profile: name)
+    } else {
+      checks.add(
+        "reach", .ok, "\(base.origin): \(Self.steps(reach, to: base.origin))\(proxy)", profile: name
+      )
+    }
+    if let status = reach.head?.status, status >= 500 {
+      checks.add(
+        "answer", .warn,
+        "HTTP \(status) \(DisplayText.oneLine(reach.head?.reason ?? "", limit: 60)) to GET "
+          + Redactor.withoutQuery(base.text), profile: name)
+    }
+    certificate(reach, name)
+    if reach.head != nil { clock(reach, name) }
+  }
+
+  private static func steps(_ reach: ServerProbe, to origin: Origin) -> String {
+    func step(_ name: String, _ seconds: Double?) -> String? {
+      seconds.flatMap { Int(exactly: min($0 * 1000, 1e9).rounded(.up)) }.map { "\(name) \($0) ms" }
+    }
+    // An address is no name that had to be found.
+    let isName = reach.proxy != nil || !origin.isAddress
+    return [
+      isName ? step("DNS", reach.naming) : nil, step("TCP", reach.connecting),
+      step(reach.protocolName ?? "TLS", reach.securing),
+    ].compactMap { $0 }.joined(separator: ", ")
+  }
+
+  /// What a failure's own hint says is for other commands: `-m`, `--cacert`.
+  private static func mend(_ failure: Failure, _ reach: ServerProbe, _ base: WebURL) -> String? {
+    switch failure.kind {
+    case .timeout: return "network.connect_timeout = 30 in the profile waits longer"
+    case .tls where failure.message.contains(bytesOf: "expired"):
+      return "a new certificate at the server, or the right time here: timedatectl set-ntp true"
+    case .tls where failure.message.contains(bytesOf: "not yet valid"):
+      return "timedatectl set-ntp true"
+    case .tls where failure.url != nil:
+      return "the authority that signed its certificate, in network.ca_file of the profile"
+    case .network:
+      let ofProfile = reach.proxy.flatMap { $0.source == ServerProbe.profileKey ? $0.host : nil }
+      return DisplayText.shellCommand(
+        ["curl", "-sv", "-o", "/dev/null"] + (ofProfile.map { ["-x", $0] } ?? []) + [base.text])
+    default: return failure.hint
+    }
+  }
+
+  private mutating func certificate(_ reach: ServerProbe, _ name: String) {
+    guard let end = reach.certificateEnd else { return }
+    let left = end.seconds - App.now().seconds
+    // One that has ended lets no handshake through: that was told.
+    guard left > 0 else { return }
+    checks.add(
+      "certificate", left < 14 * 86_400 ? .warn : .ok,
+      "certificate ends in \(Timestamp.spoken(left)) (\(end.localText().prefix(10)))", profile: name
+    )
+  }
+
+  private mutating func clock(_ reach: ServerProbe, _ name: String) {
+    guard let difference = reach.clockDifference else {
+      checks.add("clock", .skipped, "the server tells no date to compare clocks by", profile: name)
+      return
+    }
+    // A Date has whole seconds, and the answer took some time.
+    guard abs(difference) > 30 else {
+      checks.add("clock", .ok, "this clock agrees with the server's", profile: name)
+      return
+    }
+    let span = Timestamp.spoken(abs(difference))
+    checks.add(
+      "clock", .warn,
+      difference > 0
+        ? "this clock is \(span) behind the server's: tokens end early"
+        : "this clock is \(span) ahead of the server's: tokens seem to end early",
+      hint: "timedatectl set-ntp true", profile: name)
+  }
+
+  // MARK: The session
+
+  mutating func session(of profile: Profile) {
+    if let variable = app.tokenVariable(of: profile) {
+      tell(profile, .ok, "\(variable) gives the token")
+      return
+    }
+    if let storeProblem {
+      tell(profile, .skipped, "not looked at: \(storeProblem)")
+      return
+    }
+    switch sessions {
+    case .failure(let failure): checks.add(Check("session", failure))
+    case .success(let all):
+      let own = all.filter {
+        $0.profile?.utf8.elementsEqual(profile.name.utf8) ?? false
+      }
+      if own.isEmpty {
+        tell(
+          profile, .skipped, "not signed in",
+          hint: DisplayText.shellCommand(["authctl", "login", "-p", profile.name]))
+      }
+      for row in own { tell(profile, row) }
+    }
+  }
+
+  private mutating func tell(_ profile: Profile, _ row: StoredSession) {
+    let account = row.account ?? "?"
+    switch row.state {
+    case .valid:
+      let left = row.secondsLeft.map { ", \(Timestamp.spoken($0)) left" } ?? ""
+      tell(
+        profile, .ok, "\(account): valid\(left)\(row.isRefreshable ? ", renews itself" : "")")
+    case .refreshable: tell(profile, .ok, "\(account): renews itself")
+    case .expired:
+      let ago = row.secondsLeft.map { " \(Timestamp.spoken(-$0)) ago" } ?? ""
+      tell(profile, .warn, "\(account): expired\(ago)", hint: row.loginCommand)
+    case .locked: tell(profile, .skipped, "\(account): locked", hint: "authctl store unlock")
+    }
+  }
+
+  private mutating func tell(
+    _ profile: Profile, _ result: Check.Result, _ detail: String, hint: String? = nil
+  ) {
+    let whose = lookedAt > 1 ? "\(profile.name), " : ""
+    checks.add("session", result, whose + detail, hint: hint, profile: profile.name)
+  }
+}

@@ -1,0 +1,188 @@
+internal import ArgumentParser
+internal import AuthKit
+
+/// The order of words on the command line, and what is said when they are wrong.
+enum CommandFinder {
+  /// Global options that stand before the command, by whether a value follows.
+  private static let withValue = [
+    "-p", "--profile", "-u", "--username", "--store", "--errors", "--store-timeout",
+    "--lock-timeout",
+  ]
+  private static let flags = ["--verbose", "--quiet", "--no-input"]
+
+  /// What the words ask for.
+  enum Invocation {
+    case version(asJSON: Bool)
+    case help(any ParsableCommand.Type)
+    /// `help COMMAND` or `help TOPIC`: a text, and the manual page that has more.
+    case manual(page: String?, text: String)
+    /// A command and the words behind its name, global options that stood before it among them.
+    case run(any ParsableCommand.Type, [String], name: String)
+  }
+
+  /// Whether the words are of a request command, where `--json` is curl's.
+  static func isRequest(_ words: [String]) -> Bool {
+    let names = [Get.self, Request.self, Head.self, Post.self, Put.self, Patch.self, Delete.self]
+      .map { (type: any ParsableCommand.Type) in type.name }
+    return words.dropFirst().contains(where: names.contains)
+  }
+
+  /// Finds the command by its name, so that the parser has one command to look at and not all.
+  ///
+  /// - Throws: `usage` for an unknown command, naming the nearest.
+  static func resolve(_ words: [String]) throws(Failure) -> Invocation {
+    let leading = try globalOptions(before: words)
+    let rest = words[leading.count...]
+    guard let name = rest.first else { return .help(Authctl.self) }
+    switch name {
+    case "-V", "--version": return .version(asJSON: rest.contains("--json"))
+    case "-h", "--help": return .help(Authctl.self)
+    case "help":
+      return try manual(of: rest.dropFirst().prefix { $0.utf8.first != UInt8(ascii: "-") })
+    default: break
+    }
+    if name.utf8.first == UInt8(ascii: "-") {
+      throw unknownOption(name, known: ["--version"], of: "")
+    }
+    let (command, depth) = try find(rest.prefix { $0.utf8.first != UInt8(ascii: "-") })
+    let behind = Array(leading) + rest.dropFirst(depth)
+    let isHelp = behind.prefix { $0 != "--" }.contains { $0 == "-h" || $0 == "--help" }
+    let path = rest.prefix(depth)
+    if !subcommands(of: command).isEmpty {
+      let options = try globalOptions(before: behind)
+      let more = behind.dropFirst(options.count)
+      if let next = more.first {
+        if next.utf8.first != UInt8(ascii: "-") { return try resolve(Array(options + path + more)) }
+        if !isHelp { throw unknownOption(next, of: path.joined(separator: " ")) }
+      }
+      // A group by itself tells what is in it.
+      return .help(command)
+    }
+    if isHelp { return .help(command) }
+    return .run(command, separated(behind), name: path.joined(separator: " "))
+  }
+
+  private static func manual(of path: ArraySlice<String>) throws(Failure) -> Invocation {
+    if path.count == 1, let text = path.first.flatMap(Topics.text) {
+      return .manual(page: nil, text: text)
+    }
+    let (command, depth) = try find(path, or: Topics.summaries.map(\.0))
+    guard depth > 0 else { return .manual(page: nil, text: HelpScreen.text) }
+    let page = (["authctl"] + path.prefix(depth)).joined(separator: "-")
+    return .manual(page: page, text: HelpScreen.text(of: command))
+  }
+
+  /// `-da=1` as `-d a=1`: the parser would take `a` for a part of the option's name.
+  private static func separated(_ words: [String]) -> [String] {
+    let own = words.prefix { $0 != "--" }
+    let joined = own.flatMap { word -> [String] in
+      let bytes = word.utf8
+      let isJoined =
+        bytes.count > 2 && bytes.first == UInt8(ascii: "-")
+        && "puodHmXDwAbFTx".utf8.contains(bytes[bytes.index(after: bytes.startIndex)])
+        && bytes.contains(UInt8(ascii: "="))
+      return isJoined ? [String(word.prefix(2)), String(word.dropFirst(2))] : [word]
+    }
+    return joined + words.dropFirst(own.count)
+  }
+
+  private static func globalOptions(before words: [String]) throws(Failure) -> ArraySlice<String> {
+    var index = 0
+    while index < words.count {
+      if withValue.contains(words[index]) {
+        guard index + 1 < words.count else {
+          throw Failure(.usage, "\(words[index]) needs a value", hint: "authctl help")
+        }
+        index += 2
+      } else if flags.contains(words[index]) || isCluster(words[index]) || isJoined(words[index]) {
+        index += 1
+      } else {
+        break
+      }
+    }
+    return words[..<index]
+  }
+
+  /// The command that `path` names, and how many of its words do; the rest are arguments.
+  private static func find(
+    _ path: some Collection<String>, or topics: [String] = []
+  ) throws(Failure) -> (command: any ParsableCommand.Type, depth: Int) {
+    var command: any ParsableCommand.Type = Authctl.self
+    var depth = 0
+    for word in path {
+      let known = subcommands(of: command)
+      if known.isEmpty { break }
+      guard let next = known.first(where: { $0.name == word }) else {
+        let near = nearest(word, in: known.map { $0.name } + ["help"] + (depth == 0 ? topics : []))
+        throw Failure(
+          .usage, "unknown command \(DisplayText.oneLine(word, limit: 40))",
+          hint: near.map { "did you mean \($0)?" } ?? "authctl help lists all commands")
+      }
+      command = next
+      depth += 1
+    }
+    return (command, depth)
+  }
+
+  /// An option without a command, or with a group of commands, that is not one of every command.
+  private static func unknownOption(
+    _ word: String, known more: [String] = [], of group: String
+  ) -> Failure {
+    let name = String(decoding: word.utf8.prefix { $0 != UInt8(ascii: "=") }, as: UTF8.self)
+    let known = withValue.filter { $0.utf8.count > 2 } + flags + more + ["--help"]
+    return Failure(
+      .usage, "unknown option '\(DisplayText.oneLine(name, limit: 40))'",
+      hint: nearest(name, in: known).map { "did you mean '\($0)'?" }
+        ?? (group.isEmpty ? "authctl help" : "authctl help \(group)"))
+  }
+
+  /// `-v`, `-q`, `-vvq`.
+  private static func isCluster(_ word: String) -> Bool {
+    word.utf8.count > 1 && word.utf8.first == UInt8(ascii: "-")
+      && word.utf8.dropFirst().allSatisfy { $0 == UInt8(ascii: "v") || $0 == UInt8(ascii: "q") }
+  }
+
+  private static func isJoined(_ word: String) -> Bool {
+    for option in withValue {
+      let isLong = option.utf8.starts(with: "--".utf8)
+      let start = isLong ? option + "=" : option
+      if word.utf8.starts(with: start.utf8), word.utf8.count > start.utf8.count { return true }
+    }
+    return false
+  }
+
+  private static func subcommands(
+    of command: any ParsableCommand.Type
+  ) -> [any ParsableCommand.Type] {
+    command.configuration.subcommands
+  }
+
+  /// The parser's message about `words` as a failure: its question becomes the hint.
+  static func usage(_ message: String, of command: String, _ words: [String]) -> Failure {
+    let parts = DisplayText.oneLine(message, limit: 200).separated(by: " Did you mean ")
+    var text = parts.0
+    let hint = parts.1.map { "did you mean " + $0 }
+    while let last = text.utf8.last, last == UInt8(ascii: ".") { text.removeLast() }
+    let first = String(text.prefix(1)).lowercased()
+    // Without `--` the program's own words are taken for those of exec.
+    let form = command == Exec.name && !words.contains("--") ? Exec.form : nil
+    return Failure(
+      .usage, first + text.dropFirst(), hint: hint ?? form ?? "authctl help \(command)")
+  }
+}
+
+extension String {
+  /// What stands before and behind the first `mark`.
+  fileprivate func separated(by mark: String) -> (String, String?) {
+    let (bytes, wanted) = (Array(utf8), Array(mark.utf8))
+    guard bytes.count >= wanted.count else { return (self, nil) }
+    for start in 0...(bytes.count - wanted.count)
+    where bytes[start..<(start + wanted.count)].elementsEqual(wanted) {
+      return (
+        String(decoding: bytes[..<start], as: UTF8.self),
+        String(decoding: bytes[(start + wanted.count)...], as: UTF8.self)
+      )
+    }
+    return (self, nil)
+  }
+}

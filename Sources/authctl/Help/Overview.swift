@@ -1,0 +1,83 @@
+internal import AuthKit
+
+/// `authctl` alone: how to begin, or who is signed in and what to do next.
+enum Overview {
+  static func show(_ environment: [String: String]) throws(Failure) -> Int32 {
+    let globals = try Globals.standard()
+    let app = App(globals: globals, environment: environment)
+    // Nothing configured: no keyring is touched to say so.
+    let names = try app.profiles.names()
+    guard !names.isEmpty else {
+      try app.console.out(welcome)
+      return 0
+    }
+    var rows: [StoredSession] = []
+    do throws(Failure) { rows = try StoredSession.all(app) } catch {
+      app.console.report(error)
+      return error.kind.exitCode
+    }
+    var table = Table()
+    for row in rows { table.add(cells(row), marked: row.isDefault) }
+    // What a locked keyring does not show may be of any profile: nobody is called signed out then.
+    let signedOut = names.filter { name in
+      !rows.contains { $0.profile == name || $0.isHidden }
+    }
+    let chosen = try? app.choose().profile.name
+    for name in signedOut {
+      table.add([name, "-", "signed out", "authctl login -p \(name)"], marked: name == chosen)
+    }
+    try app.console.out(table)
+    let next =
+      if let chosen, signedOut.contains(chosen) {
+        pad("authctl login") + "sign in to \(chosen) (*)"
+      } else if let chosen {
+        pad("authctl get /PATH") + "a request to \(chosen) (*)"
+      } else {
+        pad("authctl get -p NAME /PATH") + "a request"
+      }
+    try app.console.out(
+      """
+
+      \(next)
+      \(pad("authctl login URL"))another API;  -u NAME: another account
+      \(pad("authctl help"))all commands
+      """.indented)
+    return 0
+  }
+
+  private static func cells(_ row: StoredSession) -> [String] {
+    let names = [row.profile ?? "?", row.account ?? "?"]
+    switch row.state {
+    case .locked: return names + ["locked", "authctl store unlock"]
+    case .refreshable: return names + ["renews itself", ""]
+    case .valid:
+      let left = row.secondsLeft.map { ", \(Timestamp.spoken($0)) left" } ?? ""
+      return names + ["valid\(left)\(row.isRefreshable ? ", renews itself" : "")", ""]
+    case .expired:
+      let ago = row.secondsLeft.map { " \(Timestamp.spoken(-$0)) ago" } ?? ""
+      return names + ["expired\(ago)", row.profile.map { "authctl login -p \($0)" } ?? ""]
+    }
+  }
+
+  private static func pad(_ text: String) -> String {
+    text + String(repeating: " ", count: max(1, 28 - text.utf8.count))
+  }
+
+  private static let welcome = """
+    authctl signs in to an HTTP API once; then scripts and you send requests.
+
+      authctl login https://api.example.com    sign in; asks what it needs
+      authctl get /me                          a request, signed in
+      authctl status                           who is signed in, how long
+
+    All commands: authctl help        Manual: man authctl
+    """
+}
+
+extension String {
+  /// Every line that is not empty, two blanks to the right.
+  fileprivate var indented: String {
+    utf8.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
+      .map { $0.isEmpty ? "" : "  " + String(decoding: $0, as: UTF8.self) }.joined(separator: "\n")
+  }
+}

@@ -1,0 +1,139 @@
+internal import AuthKit
+internal import Glibc
+
+/// What the credential helpers share: who is asked for, and what may be handed out (rules A5, A16).
+///
+/// A helper answers only for an origin that was fixed at sign-in, of exactly one profile. It never
+/// asks anybody, signs in or opens a browser; it renews.
+struct HelperCredential {
+  /// A credential, ready to be written.
+  struct Credential {
+    var session: Session
+    var keeper: SessionKeeper
+    /// The header of the recipe that carries it.
+    var header: (name: String, value: String)
+    /// The token, or the stored password.
+    var secret: String
+  }
+
+  let app: App
+  /// Whether a stored password may be handed out: to programs that ask for one.
+  let givesPasswords: Bool
+
+  /// The credential for `origin`; nil where there is none to be given, or nobody to be sure of.
+  ///
+  /// - Parameter username: the account that is asked for, where one is.
+  /// - Throws: what reading and renewing the session throws.
+  func credential(for origin: Origin, username: String? = nil) throws(Failure) -> Credential? {
+    guard origin.isSecure || origin.isLoopback else { return nil }
+    guard let choice = try choice(for: origin) else { return nil }
+    return try credential(of: choice, for: origin, username: username)
+  }
+
+  /// The credential of the profile that is named, whatever asks.
+  ///
+  /// - Throws: as of other commands; `origin_refused` when `origin` is not the session's.
+  func credentialOfNamed(for origin: Origin?) throws(Failure) -> Credential {
+    let choice = try app.choose()
+    let keeper = try app.keeper(for: choice.profile, mayPrompt: false)
+    let home = origin ?? keeper.api.base.origin
+    guard let credential = try credential(of: choice, for: home, username: nil) else {
+      guard try session(choice, keeper, nil) != nil else {
+        throw keeper.notSignedIn(app.namedAccount(choice.profile)?.name)
+      }
+      throw Failure(
+        .originRefused, "\(choice.profile.name): nothing is handed out for \(home)",
+        hint: "authctl status tells what is signed in")
+    }
+    return credential
+  }
+
+  private func choice(for origin: Origin) throws(Failure) -> ProfileChoice? {
+    if app.globals.profile != nil { return try app.choose() }
+    var found: [Profile] = []
+    for name in try app.profiles.names() {
+      guard let profile = try? app.profiles.load(name),
+        let origins = try? profile.requestOrigins()
+      else { continue }
+      if origins.contains(origin) { found.append(profile) }
+    }
+    return found.count == 1 ? ProfileChoice(profile: found[0], reason: "by its origin") : nil
+  }
+
+  private func credential(
+    of choice: ProfileChoice, for origin: Origin, username: String?
+  ) throws(Failure) -> Credential? {
+    let profile = choice.profile
+    let keepsPassword = profile.recipe.session.keepPassword
+    if keepsPassword, !givesPasswords { try Messages.refusePassword(profile, allowed: false) }
+    let keeper = try app.keeper(for: profile, mayPrompt: false)
+    guard let session = try session(choice, keeper, username),
+      try keeper.permittedOrigins(of: session).contains(origin)
+    else { return nil }
+    let fresh = try keeper.fresh(session)
+    let secret = keepsPassword ? fresh.values[.password] : fresh.accessToken
+    guard let header = try keeper.api.credentialHeader(of: fresh), let secret else { return nil }
+    return Credential(session: fresh, keeper: keeper, header: header, secret: secret.text)
+  }
+
+  private func session(
+    _ choice: ProfileChoice, _ keeper: SessionKeeper, _ username: String?
+  ) throws(Failure) -> Session? {
+    let wanted = username ?? app.namedAccount(choice.profile)?.name
+    if var session = try app.environmentSession(for: choice) {
+      // A variable tells no account: the name is what was said of it.
+      session.account = wanted ?? ""
+      return session
+    }
+    let names = try app.storedAccounts(of: choice.profile.name, in: keeper.store)
+    guard let name = wanted ?? (names.count == 1 ? names[0] : nil),
+      names.contains(where: { $0.utf8.elementsEqual(name.utf8) })
+    else { return nil }
+    return try keeper.read(name)
+  }
+
+  // MARK: - Reading and writing
+
+  /// All of standard input, at most 64 KiB; nil for more.
+  static func input() -> [UInt8]? {
+    var bytes: [UInt8] = []
+    var buffer = [UInt8](repeating: 0, count: 4096)
+    while true {
+      let count = read(STDIN_FILENO, &buffer, buffer.count)
+      if count < 0, errno == EINTR { continue }
+      guard count > 0 else { return bytes }
+      bytes += buffer[..<count]
+      if bytes.count > 65_536 { return nil }
+    }
+  }
+
+  /// One line of standard input without its end, at most 64 KiB; nil at the end of input.
+  static func line() -> [UInt8]? {
+    var line: [UInt8] = []
+    var byte: UInt8 = 0
+    while read(STDIN_FILENO, &byte, 1) == 1 {
+      if byte == UInt8(ascii: "\n") { return line }
+      line.append(byte)
+      if line.count > 65_536 { return nil }
+    }
+    return line.isEmpty ? nil : line
+  }
+
+  /// Refuses a value with a byte that could be read as more than a value by the program that asked.
+  ///
+  /// - Throws: `failed`.
+  static func check(_ value: String, forbidden: String = "") throws(Failure) {
+    let isFit = value.utf8.allSatisfy { (0x20...0x7E).contains($0) && !forbidden.utf8.contains($0) }
+    guard isFit, !value.isEmpty else {
+      throw Failure(
+        .failed, "the credential holds a character that cannot be handed out in this form")
+    }
+  }
+
+  /// The origin of a host with or without scheme, as programs name registries.
+  static func origin(ofHost text: String) -> Origin? {
+    let isURL = URLWords.hasScheme(text)
+    guard let url = try? WebURL(isURL ? text : "https://" + text, from: .server) else { return nil }
+    return url.origin
+  }
+}

@@ -1,0 +1,322 @@
+internal import AuthKit
+internal import Glibc
+
+/// The requests of a batch, from lines of standard input to lines of standard output.
+///
+/// Nothing grows with their number: a line is read when there is room for its request, and answers
+/// that wait for an earlier one are bounded, in number and in bytes.
+final class BatchRun {
+  /// Bytes of one answer, which is held in memory.
+  private static let largestBody = 64 << 20
+  /// How many answers, and how many bytes of them, may wait for an earlier one.
+  private static let mostHeld = 1000
+  private static let largestHeld = 64 << 20
+
+  /// Why no further request is started.
+  private enum Stop {
+    case signal(Int32)
+    case failFast(line: Int)
+    case input(Failure)
+    /// The server asks to wait for so many seconds.
+    case busy(Double)
+  }
+
+  /// A request on its way, and what to do with its answer.
+  private struct Flight {
+    let id: JSONValue
+    let place: Int
+    let line: Int
+    let wanted: ProtectedRequest
+    let began: Double
+    var failed = 0
+  }
+
+  private let app: App
+  private let options: Batch
+  private let keeper: SessionKeeper
+  private let batch: ProtectedBatch
+  private let accepted: (Int) -> Bool
+  private let masked: Set<String>
+  private var input = LineInput()
+  /// The line that was read last, from 1.
+  private var number = 0
+  /// Requests so far, the answer that is written next, and those that are there already.
+  private var count = 0
+  private var next = 0
+  private var held: [Int: SharedSecret] = [:]
+  private var heldBytes = 0
+  private var stop: Stop?
+  private let policy: RetryPolicy
+  private var pace: RateLimit
+  /// What is sent once more: when, and the answer that stands if it is not.
+  private var again: [(due: Double, flight: Flight, outcome: ProtectedBatch.Outcome)] = []
+  private var worst: Int32 = 0
+  /// Lines for standard output.
+  private var unwritten = SecretBuilder()
+  /// Standard output cannot be written.
+  private var failure: Failure?
+
+  init(_ app: App, _ options: Batch, _ choice: ProfileChoice, _ keeper: SessionKeeper)
+    throws(Failure)
+  {
+    self.app = app
+    self.options = options
+    self.keeper = keeper
+    accepted = try options.status.accepted()
+    masked = options.showSecrets ? [] : choice.profile.maskedHeaders
+    policy = try options.retries.policy()
+    pace = RateLimit(interval: options.retries.rate?.interval ?? 0)
+    batch = try ProtectedBatch(
+      keeper, options.anonymous ? nil : try app.session(for: choice, keeper),
+      count: options.parallel, largestBody: Self.largestBody)
+  }
+
+  /// - Returns: the highest exit status of all requests.
+  func run() throws(Failure) -> Int32 {
+    let relay = try SignalRelay([SIGINT, SIGTERM, SIGHUP])
+    if isatty(STDIN_FILENO) == 1 {
+      app.console.notice("Reading requests from the terminal, one a line; Ctrl-D ends them.")
+    }
+    while true {
+      while let signal = relay.next() { interrupt(signal) }
+      sendAgain()
+      while hasRoom, delay <= 0, let line = input.next() { start(line) }
+      if batch.count == 0, again.isEmpty, stop != nil || input.isExhausted { break }
+      let wantsInput = hasRoom && delay <= 0 && !input.isExhausted
+      let pause = again.map { $0.due - App.uptime() }.reduce(delay > 0 ? delay : 1, min)
+      let ready = try batch.wait(
+        milliseconds: Int((min(max(pause, 0), 1) * 1000).rounded(.up)),
+        for: [relay.descriptor] + (wantsInput ? [STDIN_FILENO] : []))
+      if wantsInput, ready.contains(STDIN_FILENO) { read() }
+      try batch.advance()
+      try flush()
+    }
+    return try end(relay)
+  }
+
+  // MARK: - Starting
+
+  private var hasRoom: Bool {
+    stop == nil && batch.hasRoom && again.count < options.parallel
+      && (options.unordered || count - next < Self.mostHeld && heldBytes < Self.largestHeld)
+  }
+
+  /// Seconds until the next request may start; 0: now.
+  private var delay: Double { pace.wait(now: App.uptime()) }
+
+  private func read() {
+    do throws(Failure) { try input.fill() } catch { stop = .input(error) }
+  }
+
+  private func start(_ line: LineInput.Line) {
+    guard let (id, wish) = read(line) else { return }
+    let (place, number) = (count, number)
+    count += 1
+    do throws(Failure) {
+      var wanted = ProtectedRequest(
+        try wish.get().request(app, keeper, isAnonymous: options.anonymous))
+      wanted.accepted = accepted
+      wanted.timeLimit = options.network.maximumTime?.seconds
+      send(Flight(id: id, place: place, line: number, wanted: wanted, began: App.uptime()))
+    } catch {
+      finish(place, number, (refusal(id, error), error.kind.exitCode))
+    }
+  }
+
+  private func send(_ flight: Flight) {
+    _ = pace.turn(now: App.uptime())
+    batch.start(flight.wanted) { [self] outcome in settle(flight, outcome) }
+  }
+
+  /// Sends what has waited long enough; when the batch is stopped, the answers stand that there are.
+  private func sendAgain() {
+    let now = App.uptime()
+    let ready = again.filter { stop != nil || $0.due <= now }
+    again.removeAll { stop != nil || $0.due <= now }
+    for item in ready {
+      if stop == nil, batch.hasRoom, delay <= 0 {
+        send(item.flight)
+      } else if stop == nil {
+        again.append(item)
+      } else {
+        finish(item.flight, item.outcome)
+      }
+    }
+  }
+
+  /// Takes an answer, or has the request sent once more. 429 is for all requests: none begins
+  /// before the server wants one (rule B6).
+  private func settle(_ flight: Flight, _ outcome: ProtectedBatch.Outcome) {
+    let isPassing =
+      outcome.head.map { RetryPolicy.isPassing(status: $0.status) }
+      ?? [.network, .timeout].contains(outcome.failure?.kind)
+    guard isPassing else {
+      return finish(flight, outcome)
+    }
+    let (now, told) = (
+      App.uptime(), outcome.head.flatMap { RetryPolicy.retryAfter($0, now: App.now()) }
+    )
+    var flight = flight
+    flight.failed += 1
+    var wait: Double?
+    if policy.covers(method: flight.wanted.request.method) {
+      wait = policy.wait(failed: flight.failed, elapsed: now - flight.began, told: told)
+    }
+    if outcome.head?.status == 429 {
+      let seconds = told ?? wait ?? 1
+      if seconds > max(RetryPolicy.longestWait, policy.maximumTime ?? 0) {
+        if stop == nil { stop = .busy(seconds) }
+      } else if pace.wait(now: now) < seconds {
+        pace.pause(seconds, now: now)
+        app.console.notice("authctl", foreign: "HTTP 429: no request for \(spoken(seconds))")
+      }
+    }
+    guard let wait, stop == nil else {
+      return finish(flight, outcome)
+    }
+    let why = outcome.head.map { "HTTP \($0.status)" } ?? outcome.failure?.message ?? ""
+    app.console.notice(
+      "authctl",
+      foreign: "line \(flight.line): \(why): again in \(spoken(wait)) "
+        + "(\(flight.failed) of \(policy.times))")
+    again.append((now + wait, flight, outcome))
+  }
+
+  private func spoken(_ seconds: Double) -> String { Timestamp.spoken(seconds.rounded()) }
+
+  /// What a line asks for; nil for an empty one.
+  private func read(_ line: LineInput.Line) -> (id: JSONValue, Result<BatchLine, Failure>)? {
+    number += 1
+    switch line {
+    case .tooLong:
+      return (.null, .failure(Failure(.usage, "line \(number) is longer than 64 MiB")))
+    case .whole(let bytes):
+      if bytes.allSatisfy({ $0 == 0x20 || $0 == 0x09 || $0 == 0x0D }) { return nil }
+      return BatchLine.read(bytes, number: number)
+    }
+  }
+
+  // MARK: - Answers
+
+  private func answer(
+    to id: JSONValue, _ outcome: ProtectedBatch.Outcome
+  ) -> (answer: BatchAnswer, code: Int32) {
+    var answer = BatchAnswer(id: id)
+    answer.head = outcome.head
+    answer.masked = masked
+    answer.body = outcome.body
+    if let failure = outcome.failure {
+      answer.error = error(failure)
+      return (answer, failure.kind.exitCode)
+    }
+    guard let status = outcome.head?.status, status >= 300, !accepted(status) else {
+      return (answer, 0)
+    }
+    return (answer, Failure.Kind(status: status).exitCode)
+  }
+
+  private func error(_ failure: Failure) -> JSONValue {
+    var failure = failure
+    failure.profile = failure.profile ?? app.context.profile
+    failure.account = failure.account ?? app.context.account
+    return app.console.json(failure)
+  }
+
+  /// The answer to a line that no request was made of.
+  private func refusal(_ id: JSONValue, _ failure: Failure) -> BatchAnswer {
+    var answer = BatchAnswer(id: id)
+    answer.error = error(failure)
+    return answer
+  }
+
+  private func finish(_ flight: Flight, _ outcome: ProtectedBatch.Outcome) {
+    finish(flight.place, flight.line, answer(to: flight.id, outcome))
+  }
+
+  private func finish(_ place: Int, _ number: Int, _ result: (answer: BatchAnswer, code: Int32)) {
+    worst = max(worst, result.code)
+    if result.code != 0, options.failFast, stop == nil { stop = .failFast(line: number) }
+    put(place, result.answer.line())
+  }
+
+  /// Writes an answer, or holds it until those before it are there.
+  private func put(_ place: Int, _ line: SharedSecret) {
+    guard !options.unordered else { return write(line) }
+    held[place] = line
+    heldBytes += line.secret.count
+    while let line = held.removeValue(forKey: next) {
+      next += 1
+      heldBytes -= line.secret.count
+      write(line)
+    }
+  }
+
+  /// Many short lines are one write(2); none waits longer than what is under way is looked at once.
+  private func write(_ line: SharedSecret) {
+    unwritten.append(line.secret)
+    guard unwritten.count > 65_536 else { return }
+    do throws(Failure) { try flush() } catch { failure = failure ?? error }
+  }
+
+  private func flush() throws(Failure) {
+    if let failure { throw failure }
+    guard unwritten.count > 0 else { return }
+    let lines = unwritten.secret()
+    unwritten = SecretBuilder()
+    try lines.withBytes { (bytes) throws(Failure) in try app.console.write(bytes) }
+  }
+
+  // MARK: - The end
+
+  /// The first time no further request is started; the second time none is waited for.
+  private func interrupt(_ signal: Int32) {
+    if case .signal? = stop {
+      batch.abandon(Failure(.failed, "interrupted before the answer came"))
+    }
+    stop = .signal(signal)
+  }
+
+  private func end(_ relay: SignalRelay) throws(Failure) -> Int32 {
+    batch.storeCookies()
+    let unsent = answerUnsent()
+    try flush()
+    switch stop {
+    case .signal(let signal):
+      app.console.report(summary("interrupted", unsent))
+      throw relay.passOn(signal)
+    case .failFast(let line):
+      app.console.report(summary("stopped after line \(line) (--fail-fast)", unsent))
+    case .busy(let seconds):
+      app.console.report(summary("stopped: the server asks to wait \(spoken(seconds))", unsent))
+    case .input(let failure): throw failure
+    case nil: break
+    }
+    return worst
+  }
+
+  /// An answer for each line that was read and not sent; their number.
+  private func answerUnsent() -> Int {
+    let why: String
+    switch stop {
+    case .signal: why = "interrupted"
+    case .failFast(let line): why = "line \(line) failed (--fail-fast)"
+    case .input: why = "standard input could not be read to its end"
+    case .busy(let seconds): why = "the server asks to wait \(spoken(seconds))"
+    case nil: return 0
+    }
+    var unsent = 0
+    while let line = input.next() {
+      guard let (id, _) = read(line) else { continue }
+      unsent += 1
+      put(count, refusal(id, Failure(.failed, "not sent: \(why)")).line())
+      count += 1
+    }
+    return unsent
+  }
+
+  private func summary(_ what: String, _ unsent: Int) -> Failure {
+    Failure(
+      .failed, "\(what): \(count - unsent) answered, \(unsent) read and not sent",
+      hint: input.isExhausted ? nil : "nothing was read from line \(number + 1) on")
+  }
+}

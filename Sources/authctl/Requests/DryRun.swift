@@ -1,0 +1,88 @@
+internal import AuthKit
+
+/// `--dry-run` and `--as-curl`: a request that is told and not sent (security rule C7). Nothing is
+/// connected to but the store, whose tokens are masked where the person's own words hold them.
+struct DryRun {
+  let app: App
+  let choice: ProfileChoice
+  let keeper: SessionKeeper
+  let request: WireRequest
+  let options: RequestOptions
+
+  func run() throws(Failure) -> Int32 {
+    let outline = try keeper.api.outline(of: request, anonymous: options.anonymous)
+    if !options.anonymous { try learn() }
+    if options.output.asCurl {
+      let line = try AsCurl(app: app, choice: choice, options: options).line(of: outline)
+      try app.console.out(line.text)
+      tell(line.masked, "in this line, to be put in before it is run")
+    } else {
+      try show(outline)
+    }
+    return 0
+  }
+
+  /// Learns the session's values, so that they are masked; there need not be any.
+  private func learn() throws(Failure) {
+    if let session = try app.environmentSession(for: choice) {
+      app.tell(choice, nil)
+      return try keeper.check(request.url, for: session)
+    }
+    let account = app.namedAccount(choice.profile)
+    app.tell(choice, account)
+    let stored = try? app.storedAccounts(of: choice.profile.name, in: keeper.store)
+    for name in account.map({ [$0.name] }) ?? stored ?? [] { _ = try? keeper.read(name) }
+  }
+
+  private func show(_ outline: RequestOutline) throws(Failure) {
+    let url = app.redactor.mask(Redactor.maskedQuery(outline.request.url.text))
+    var masked: [String] = url == outline.request.url.text ? [] : ["the URL"]
+    var text = "\(outline.request.method) \(url)\n"
+    for header in outline.headers {
+      switch header.value {
+      case .removed: continue
+      case .session: text += "\(header.name): ***\n"
+      case .personal:
+        text += "\(header.name): ***\n"
+        masked.append(header.name)
+      case .text(let value):
+        let shown = app.redactor.mask(value)
+        if shown != value { masked.append(header.name) }
+        text += "\(header.name): \(shown)\n"
+      }
+    }
+    var bytes = Array((text + "\n").utf8)
+    for part in outline.request.parts {
+      let word = part.curlWords[1]
+      let shown = app.redactor.mask(word)
+      if shown != word { masked.append("the body") }
+      bytes += Array((shown + "\n").utf8)
+    }
+    if let body = try outline.request.wholeBody() {
+      let (shown, isMasked) = Self.masked(body, app.redactor)
+      if isMasked { masked.append("the body") }
+      bytes += shown
+      if let last = shown.last, last != UInt8(ascii: "\n") { bytes.append(UInt8(ascii: "\n")) }
+    }
+    let isBinary = bytes.withUnsafeBytes { DisplayText.looksBinary($0) }
+    if app.console.isOutTerminal, isBinary, !options.output.raw {
+      bytes = Array((text + "\n").utf8)
+      app.console.notice("The body is binary and not shown: --raw shows it.")
+    }
+    try options.output.raw ? app.console.write(bytes) : app.console.show(bytes)
+    tell(masked, "here, not in what would be sent")
+  }
+
+  /// The bytes with every learned secret masked, and whether that changed anything.
+  static func masked(_ body: SharedSecret, _ redactor: Redactor) -> (bytes: [UInt8], Bool) {
+    body.withBytes { bytes in
+      let masked = redactor.mask(bytes)
+      return (masked, !masked.elementsEqual(bytes))
+    }
+  }
+
+  private func tell(_ masked: [String], _ place: String) {
+    guard !masked.isEmpty else { return }
+    app.console.notice("Masked \(place): \(masked.joined(separator: ", ")).")
+  }
+}

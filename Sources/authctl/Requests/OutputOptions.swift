@@ -1,0 +1,144 @@
+internal import ArgumentParser
+internal import AuthKit
+
+/// What becomes of an answer (contract sections 2 and 8).
+struct OutputOptions: ParsableArguments {
+  @Flag(
+    name: [.customShort("i"), .customLong("include")],
+    help: "Status line and headers before the body.")
+  var include = false
+
+  @Flag(
+    name: [.customShort("I"), .customLong("head")],
+    help: "Status line and headers alone: a HEAD in place of a GET.")
+  var head = false
+
+  @Option(
+    name: [.customShort("D", allowingJoined: true), .customLong("dump-header")],
+    parsing: .unconditional,
+    help: ArgumentHelp("Status line and headers into FILE; - is stdout.", valueName: "file"))
+  var dumpHeader: String?
+
+  @Option(
+    name: [.customShort("o", allowingJoined: true), .customLong("output")], parsing: .unconditional,
+    help: ArgumentHelp("Write the body to FILE, whole or not at all.", valueName: "file"))
+  var file: String?
+
+  @Flag(
+    name: [.customShort("O"), .customLong("remote-name")],
+    help: "The same, into a new file named by the URL's last segment.")
+  var remoteName = false
+
+  @Flag(
+    name: [.customShort("J"), .customLong("remote-header-name")],
+    help: "With -O: by the server's Content-Disposition, where it says one.")
+  var serverName = false
+
+  @Option(
+    name: .customLong("output-dir"), parsing: .unconditional,
+    help: ArgumentHelp("The folder of -o and -O.", valueName: "dir"))
+  var folder: String?
+
+  @Option(
+    parsing: .unconditionalSingleValue,
+    help: ArgumentHelp(
+      "Of a JSON answer this value alone: /data/0/id; text as it is.", valueName: "pointer"))
+  var pointer: [String] = []
+
+  @Flag(help: "The body as it is, on a terminal too.")
+  var raw = false
+
+  @Option(
+    name: [.customShort("w", allowingJoined: true), .customLong("write-out")],
+    parsing: .unconditional,
+    help: ArgumentHelp("At the end print this: '%{http_code}\\n', or @FILE.", valueName: "format"))
+  var writeOut: String?
+
+  @Option(
+    parsing: .unconditional,
+    help: ArgumentHelp(
+      "What is sent and received into FILE (- is stderr), masked as -v.", valueName: "file"))
+  var trace: String?
+
+  @Flag(name: .customLong("show-secrets"), help: "With -i and -D: do not mask headers.")
+  var showSecrets = false
+
+  @Flag(
+    name: .customLong("dry-run"), help: "Send nothing: print the request, masked.")
+  var dryRun = false
+
+  @Flag(
+    name: .customLong("as-curl"),
+    help: "Send nothing: print a line of curl for the same.")
+  var asCurl = false
+
+  /// The method with these options: `-I` makes a GET a HEAD.
+  ///
+  /// - Throws: `usage` for `-I` with another one.
+  func method(_ method: String) throws(Failure) -> String {
+    guard head, method != "HEAD" else { return method }
+    guard method == "GET" else {
+      throw Failure(.usage, "-I goes with get, not with \(method)", hint: "-i shows the head too")
+    }
+    return "HEAD"
+  }
+
+  /// The options with `-O` and `--output-dir` made into the file, all that can be wrong looked at.
+  ///
+  /// - Parameter target: as it was typed.
+  /// - Throws: `usage` for a name that is refused, a file that is there, a pointer that is none.
+  func settled(for target: String) throws(Failure) -> OutputOptions {
+    for pointer in pointer where !JSONValue.isPointer(pointer) {
+      throw Failure(
+        .usage, "--pointer \(DisplayText.oneLine(pointer, limit: 60)) is not a JSON Pointer",
+        hint: "write /data/0/id (RFC 6901)")
+    }
+    guard !dryRun || !asCurl else {
+      throw Failure(.usage, "--dry-run and --as-curl exclude each other")
+    }
+    guard remoteName || !serverName else { throw Failure(.usage, "-J goes with -O") }
+    var settled = self
+    if remoteName {
+      guard file == nil else { throw Failure(.usage, "-o and -O exclude each other") }
+      // A server's name comes later, and may be fit where the URL has none.
+      let name = DownloadName.last(of: target)
+      if !serverName { try DownloadName.check(name, "-O") }
+      settled.file = try place(of: name == "-" ? "./-" : name)
+    } else if let file, file != "-" {
+      settled.file = place(file)
+    }
+    return settled
+  }
+
+  /// The file that an answer is saved in; nil for standard output.
+  ///
+  /// - Throws: `usage` for a name of the server's that is refused.
+  func path(for head: ResponseHead) throws(Failure) -> String? {
+    guard let file, file != "-" else { return nil }
+    guard serverName else { return file }
+    let given = head.first("Content-Disposition").flatMap { DownloadName.given(by: $0) }
+    let own = file.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false).last
+    try DownloadName.check(given ?? own.map { String(decoding: $0, as: UTF8.self) } ?? "", "-J")
+    return given.map { place($0) } ?? file
+  }
+
+  /// The file at `path`, a new one with `-O`.
+  ///
+  /// - Throws: `failed` when it cannot be written, `usage` when it is there already.
+  func open(_ path: String) throws(Failure) -> OutputFile {
+    try OutputFile(path, isNew: remoteName)
+  }
+
+  /// - Throws: `usage` where something has that name already.
+  private func place(of name: String) throws(Failure) -> String {
+    let path = place(name)
+    // The kernel says it again when the file gets its name; here nothing has been sent yet.
+    if !serverName, File.exists(path) { throw OutputFile.isThere(path) }
+    return path
+  }
+
+  private func place(_ name: String) -> String {
+    guard let folder, !folder.isEmpty else { return name }
+    return folder + (folder.utf8.last == UInt8(ascii: "/") ? "" : "/") + name
+  }
+}

@@ -1,0 +1,257 @@
+internal import AuthKit
+
+/// An answer that is read as a whole.
+final class Page {
+  /// A page is held in memory; this is the most of it.
+  private static let largest = 64 << 20
+
+  private(set) var head: ResponseHead
+  private(set) var url: WebURL
+  private(set) var body: [UInt8] = []
+  /// For messages.
+  private let name: String
+  private var parsed: JSONValue?
+
+  /// - Parameter name: for messages.
+  init(_ name: String, _ head: ResponseHead, _ url: WebURL) {
+    self.name = name
+    self.head = head
+    self.url = url
+  }
+
+  func take(_ bytes: UnsafeRawBufferPointer) throws(Failure) {
+    guard body.count + bytes.count <= Self.largest else {
+      throw Failure(
+        .failed, "\(name) is larger than \(Self.largest >> 20) MiB",
+        hint: "without --paginate and --each any length passes through")
+    }
+    body.append(contentsOf: bytes)
+  }
+
+  /// The body's JSON; nil for an empty body.
+  ///
+  /// - Throws: `failed` for what is no JSON.
+  func json() throws(Failure) -> JSONValue? {
+    if parsed == nil, !body.isEmpty {
+      do throws(JSONError) { parsed = try JSONValue.parse(body) } catch {
+        throw failure("is not JSON: \(error)")
+      }
+    }
+    return parsed
+  }
+
+  func failure(_ text: String, hint: String? = nil) -> Failure {
+    var failure = Failure(.failed, "\(name) \(text)", hint: hint)
+    failure.url = Redactor.withoutQuery(url.text)
+    return failure
+  }
+}
+
+extension RequestRun {
+  /// Asks for one page after another, and gives each to a `PageWriter`.
+  func deliverPages(
+    _ wanted: ProtectedRequest, _ asking: Asking, by attempts: inout RetryingSender
+  ) throws(Failure) -> Int32 {
+    var wanted = wanted
+    wanted.staysHome = options.pages.paginate && asking.origins != nil
+    let origins = asking.origins ?? [wanted.request.url.origin]
+    let place = try options.pages.place(in: asking.profile.recipe.nextPage)
+    let writer = PageWriter(app.console, options)
+    var seen: Set<Int> = []
+    for number in 1... {
+      seen.insert(Self.mark(wanted.request.url))
+      let page = try page(number, wanted, by: &attempts)
+      seen.insert(Self.mark(page.url))
+      let head = shown(page.head, asking.profile)
+      try observers.take(page.head, head)
+      let shownHead = options.output.include ? head : nil
+      guard isSuccess(page.head.status) else {
+        try writer.refuse(page, shownHead)
+        let failure = statusFailure(page.head, page.url, wanted.request.method, asking)
+        app.console.status(failure)
+        return failure.kind.exitCode
+      }
+      try writer.add(page, shownHead)
+      guard options.pages.paginate, !writer.isFull(after: number),
+        let next = try next(after: page, number, place, origins)
+      else { break }
+      guard !seen.contains(Self.mark(next)) else {
+        throw Self.refusal(
+          number, "\(Redactor.withoutQuery(next.text)) leads back to a page that was fetched")
+      }
+      wanted.request.url = next
+    }
+    try writer.finish()
+    return 0
+  }
+
+  /// A URL by its hash, so that a thousand pages cost no memory. Seeded anew in each process: no
+  /// server makes two of them meet.
+  private static func mark(_ url: WebURL) -> Int {
+    var hasher = Hasher()
+    for byte in url.text.utf8 { hasher.combine(byte) }
+    return hasher.finalize()
+  }
+
+  private func page(
+    _ number: Int, _ wanted: ProtectedRequest, by attempts: inout RetryingSender
+  ) throws(Failure) -> Page {
+    let name = options.pages.paginate ? "page \(number)" : "the answer"
+    var page: Page?
+    try attempts.send(wanted) {
+      true
+    } onHead: { (head, hops) throws(Failure) in
+      page = Page(name, head, hops.url)
+    } onBody: { (bytes) throws(Failure) in
+      try page?.take(bytes)
+    }
+    guard let page else { throw Failure(.network, "\(name) did not come") }
+    return page
+  }
+
+  /// The URL of the page behind `page`: of an origin that the credential may go to (rule A12).
+  private func next(
+    after page: Page, _ number: Int, _ place: NextPage, _ origins: [Origin]
+  ) throws(Failure) -> WebURL? {
+    let url: WebURL?
+    do throws(Failure) {
+      url = try place.url(after: page.head, at: page.url) { () throws(Failure) in try page.json() }
+    } catch {
+      guard error.kind == .originRefused else { throw error }
+      throw Self.refusal(number, error.message)
+    }
+    guard let url else {
+      if place == .usual, number == 1, let pointer = NextPage.hint(in: try? page.json()) {
+        app.console.hint("this was one page; --next \(pointer) may lead to more")
+      }
+      return nil
+    }
+    if page.url.origin.isSecure, !url.origin.isSecure {
+      throw Self.refusal(number, "\(Redactor.withoutQuery(url.text)) is not encrypted")
+    }
+    guard origins.contains(url.origin) else {
+      throw Self.refusal(
+        number, "\(url.origin) is not where these pages come from",
+        hint: "network.allow_origins in the profile, then a new login, would allow it")
+    }
+    return url
+  }
+
+  private static func refusal(_ number: Int, _ text: String, hint: String? = nil) -> Failure {
+    Failure(
+      .originRefused, "refused to go on behind page \(number): \(text)", hint: hint)
+  }
+}
+
+/// Where pages go: one document after another, one array of all, or the elements of each.
+final class PageWriter {
+  /// What --slurp holds of all pages together.
+  private static let largest = 256 << 20
+
+  private let console: Console
+  private let output: OutputOptions
+  private let pages: PageOptions
+  /// Whether pages go to one place: a file, the lines of --each, the array of --slurp.
+  private let isOne: Bool
+  /// The one of all pages, or of the last.
+  private var sink: BodySink?
+  private var array: [UInt8] = []
+  private var lastHead: ResponseHead?
+  private var items = 0
+
+  init(_ console: Console, _ options: RequestOptions) {
+    self.console = console
+    output = options.output
+    pages = options.pages
+    isOne = pages.slurp || pages.each != nil || output.file.map { $0 != "-" } ?? false
+  }
+
+  /// Whether as much came as was asked for.
+  func isFull(after page: Int) -> Bool {
+    page >= pages.maximumPages ?? .max || items >= pages.maximumItems ?? .max
+  }
+
+  func add(_ page: Page, _ shownHead: String?) throws(Failure) {
+    if pages.slurp { return try keep(page) }
+    let isLines = pages.each != nil
+    if let sink, isOne {
+      if let shownHead { try Self.put(Array(shownHead.utf8), into: sink) }
+    } else {
+      sink = try BodySink(
+        console, head: page.head, output, isWanted: true, shownHead: shownHead, isLines: isLines)
+    }
+    guard let sink else { return }
+    if let pointer = pages.each {
+      try Self.put(try lines(of: page, at: pointer), into: sink)
+    } else {
+      try Self.put(page.body, into: sink)
+      if !isOne { try sink.finish() }
+    }
+  }
+
+  /// All pages have come.
+  func finish() throws(Failure) {
+    if pages.slurp, let lastHead {
+      sink = try BodySink(console, head: lastHead, output, isWanted: true, shownHead: nil)
+      array.append(contentsOf: (array.isEmpty ? "[]\n" : "]\n").utf8)
+    }
+    guard isOne, let sink else { return }
+    if pages.slurp { try Self.put(array, into: sink) }
+    try sink.finish()
+  }
+
+  /// The answer in the place of a page: shown as any failed one, but never among elements.
+  func refuse(_ page: Page, _ shownHead: String?) throws(Failure) {
+    sink?.abandon()
+    let isMade = pages.slurp || pages.each != nil
+    let sink = try BodySink(
+      console, head: page.head, output, isWanted: false, shownHead: isMade ? nil : shownHead,
+      isLines: isMade)
+    try Self.put(page.body, into: sink)
+    try sink.finish()
+  }
+
+  private func keep(_ page: Page) throws(Failure) {
+    lastHead = page.head
+    guard try page.json() != nil else { return }
+    guard array.count + page.body.count < Self.largest else {
+      throw Failure(
+        .failed, "the pages are larger than \(Self.largest >> 20) MiB",
+        hint: "--slurp holds all of them; --each /POINTER needs memory for one")
+    }
+    array.append(array.isEmpty ? UInt8(ascii: "[") : UInt8(ascii: ","))
+    // As it came, so that no number changes; a byte order mark stands only at a text's beginning.
+    var body = page.body[...]
+    if body.starts(with: [0xEF, 0xBB, 0xBF]) { body = body.dropFirst(3) }
+    while let byte = body.last, byte <= 0x20 { body.removeLast() }
+    array.append(contentsOf: body)
+  }
+
+  /// The elements of the array at `pointer`, compact, one line each.
+  private func lines(of page: Page, at pointer: String) throws(Failure) -> [UInt8] {
+    guard let json = try page.json() else { return [] }
+    let found: JSONValue?
+    do throws(JSONPointerError) { found = try json.at(pointer) } catch {
+      throw page.failure("has a key of \(pointer) twice")
+    }
+    guard case .array(let elements) = found else {
+      // What a server writes for an empty list, and what --ok lets pass.
+      if case .null = found { return [] }
+      if page.head.status >= 300 { return [] }
+      throw page.failure("has no array at \(pointer): \(json.shape())")
+    }
+    var lines = SecretBuilder()
+    for element in elements.prefix((pages.maximumItems ?? .max) - items) {
+      element.write(into: &lines)
+      lines.append(UInt8(ascii: "\n"))
+      items += 1
+    }
+    return lines.secret().withBytes { Array($0) }
+  }
+
+  private static func put(_ bytes: [UInt8], into sink: BodySink) throws(Failure) {
+    try bytes.withUnsafeBufferPointer { (buffer) throws(Failure) in
+      try sink.take(UnsafeRawBufferPointer(buffer))
+    }
+  }
+}

@@ -1,0 +1,48 @@
+internal import ArgumentParser
+internal import AuthKit
+
+/// Whether a request is sent again, and how often requests begin (contract section 8).
+struct RetryOptions: ParsableArguments {
+  @Option(
+    parsing: .unconditional,
+    help: ArgumentHelp(
+      "Send again up to N times on 408 429 500 502 503 504 and lost connections.", valueName: "n"))
+  var retry: Int = 0
+
+  @Option(
+    name: .customLong("retry-max-time"), parsing: .unconditional,
+    help: ArgumentHelp("Begin no try after that; waits longer than 60s.", valueName: "duration"))
+  var retryMaximumTime: Duration?
+
+  @Flag(
+    name: .customLong("retry-all-methods"), help: "Not GET and HEAD alone.")
+  var retryAllMethods = false
+
+  @Option(
+    parsing: .unconditional,
+    help: ArgumentHelp("Begin no more requests than 20/s, 100/m, 5000/h.", valueName: "rate"))
+  var rate: Rate?
+
+  /// The options in the form that `RetryingSender` takes.
+  ///
+  /// - Throws: `usage` for a number below nothing.
+  func policy() throws(Failure) -> RetryPolicy {
+    guard retry >= 0 else { throw Failure(.usage, "--retry must be 0 or more") }
+    var policy = RetryPolicy()
+    policy.times = retry
+    policy.maximumTime = retryMaximumTime?.seconds
+    policy.allMethods = retryAllMethods
+    return policy
+  }
+}
+
+/// So many requests in a second, a minute or an hour: `20/s`.
+struct Rate: ExpressibleByArgument {
+  /// Seconds from one to the next.
+  let interval: Double
+
+  init?(argument: String) {
+    guard let interval = RateLimit.interval(argument) else { return nil }
+    self.interval = interval
+  }
+}

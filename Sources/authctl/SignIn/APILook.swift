@@ -1,0 +1,72 @@
+internal import ArgumentParser
+internal import AuthKit
+
+extension App {
+  /// Looks at the API at `address`.
+  ///
+  /// - Throws: `usage` for what is not a URL, and what `Detector` throws.
+  func detect(_ address: String) throws(Failure) -> Detection {
+    try checkURL(address)
+    let profile = try transient(address)
+    let base = try WebURL(profile.url, from: .person)
+    var detector = try Detector(profile, base: base, http: http(for: profile, base: base.origin))
+    return try detector.run()
+  }
+}
+
+/// What a look at an API came to, told.
+enum Detected {
+  /// `authctl profile add NAME URL …`; nil when it holds what must not be printed (rule A13).
+  static func command(_ finding: Finding, _ url: String, _ app: App) throws(Failure) -> String? {
+    let origin = try WebURL(url, from: .person).origin
+    let name = ProfileStore.name(fromHost: origin.host, taken: try app.profiles.names())
+    let base = finding.settings.first { $0.key == "url" }?.value.text ?? url
+    return DisplayText.shellCommand(
+      ["authctl", "profile", "add", name, base] + words(of: finding.settings))
+  }
+
+  private static func words(of settings: [(key: String, value: JSONValue)]) -> [String] {
+    settings.flatMap { key, value -> [String] in
+      switch (key, value) {
+      case ("url", _): return []
+      case ("preset", .string(let text)): return ["--preset", text]
+      case ("login.body", _): return ["--body", value.serialized()]
+      case ("session.access_token", .array(let places)):
+        return places.compactMap(\.text).flatMap { ["--token-at", $0] }
+      case ("request.headers", .object(let headers)):
+        return headers.flatMap { ["--send", "\($0.key): \($0.value.text ?? "")"] }
+      default: return ["--set", "\(key)=\(value.text ?? value.serialized())"]
+      }
+    }
+  }
+
+  /// Nothing that is known answered there.
+  static func nothing(_ detection: Detection) -> Failure {
+    Failure(
+      .failed,
+      "nothing known answers at \(detection.url) (\(detection.tried.count) places tried)",
+      hint: "describe it: authctl profile add NAME URL --set login.path=/login "
+        + #"--body '{"username":"{username}","password":"{password}"}' --token-at /token"#)
+  }
+
+  static func json(_ detection: Detection, _ command: String?) -> String {
+    JSONValue.object([
+      ("url", .string(detection.url)),
+      (
+        "findings",
+        .array(
+          detection.findings.map { finding in
+            .object([
+              ("certainty", .string(finding.certainty.rawValue)),
+              ("place", .string(finding.place)), ("what", .string(finding.what)),
+              ("why", .string(finding.why)),
+              ("preset", finding.preset.map { .string($0) } ?? nil),
+              ("settings", .object(finding.settings)),
+            ])
+          })
+      ),
+      ("tried", .array(detection.tried.map { .string($0) })),
+      ("command", command.map { .string($0) } ?? nil),
+    ]).serialized()
+  }
+}

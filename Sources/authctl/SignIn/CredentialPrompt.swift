@@ -1,0 +1,124 @@
+internal import AuthKit
+
+/// Gets what a recipe's call needs from a person or a script: account, password, keys, fields.
+struct CredentialPrompt {
+  private let app: App
+  private let profile: Profile
+  private let fields: [(name: String, value: JSONValue)]
+  let reader: SecretReader
+
+  init(
+    app: App, profile: Profile, sources: [SecretSource], fields: [String]
+  ) throws(Failure) {
+    self.app = app
+    self.profile = profile
+    reader = try app.secrets(sources)
+    var typed: [(name: String, value: JSONValue)] = []
+    for field in fields {
+      let (name, value) = try split(field, at: "=", option: "--field", form: "NAME=VALUE")
+      typed.append((name, try FieldValue.typed(value)))
+    }
+    self.fields = typed
+  }
+
+  /// The account to sign in as: known, or asked for; nil where the recipe needs none.
+  func account(for call: RecipeRequest?, _ api: RecipeClient, known: String?) throws(Failure)
+    -> String?
+  {
+    if let known {
+      try RecipeClient.check(account: known)
+      return known
+    }
+    guard let call, call.names(request: profile.recipe.request).contains(.username) else {
+      return nil
+    }
+    let terminal = try app.terminal(
+      for: "an account", hint: "-u NAME, or AUTHCTL_USERNAME, names it")
+    let account = try terminal.ask("Account")
+    try RecipeClient.check(account: account)
+    return account
+  }
+
+  /// Every value that `call` needs, each from its source; what is optional is left out.
+  ///
+  /// - Parameter pasted: the password of a line of curl, used where no other is given.
+  func values(
+    for call: RecipeRequest?, _ api: RecipeClient, account: String?, pasted: SharedSecret? = nil
+  ) throws(Failure) -> TemplateValues {
+    var values = TemplateValues()
+    values.fields = fields
+    guard let call else { return values }
+    let names = call.names(request: profile.recipe.request)
+    if let account {
+      if names.contains(.username), call.authorization == .basic, account.utf8.contains(0x3A) {
+        throw Failure(
+          .usage, "a name for HTTP Basic cannot hold a colon (RFC 7617, section 2)")
+      }
+      values[.username] = SharedSecret(account)
+    }
+    // In the order in which several -stdin options read their lines.
+    if names.contains(.password) {
+      let isGiven = pasted == nil || reader.hasOption(for: .password)
+      values[.password] = isGiven ? try password(account, api.origin(of: call)) : pasted
+    }
+    // Where the server can ask for a code, it is read when that happens.
+    if names.contains(.otp), profile.recipe.secondFactor == nil {
+      values[.otp] = try code(at: api.origin(of: call))
+    }
+    if let secret = try reader.read(.clientSecret) { values[.clientSecret] = SharedSecret(secret) }
+    if let key = try reader.read(.appKey) {
+      let shared = SharedSecret(key)
+      app.redactor.learn(appKey: shared.text)
+      values[.appKey] = shared
+    }
+    if call.requiredNames(request: profile.recipe.request).contains(.appKey), values[.appKey] == nil
+    {
+      throw Failure(
+        .inputNeeded, "\(profile.name): the API wants the application's key",
+        hint:
+          "--app-key-stdin, --app-key-file F, --app-key-command C or AUTHCTL_APP_KEY: NAME:VALUE")
+    }
+    return values
+  }
+
+  /// The one-time code that `origin` wants.
+  func code(at origin: Origin) throws(Failure) -> SharedSecret {
+    let code = try reader.read(.otp) { () throws(Failure) in
+      let terminal = try app.terminal(
+        for: "a one-time code", hint: "--otp-stdin, --otp-file F, --otp-command C or AUTHCTL_OTP")
+      return try terminal.prompt("One-time code at \(origin)", for: "one-time code")
+    }
+    guard let code else { throw Failure(.inputNeeded, "a one-time code is needed") }
+    return SharedSecret(code)
+  }
+
+  private func password(_ account: String?, _ origin: Origin) throws(Failure) -> SharedSecret {
+    let who = account.map { " for \(DisplayText.oneLine($0, limit: 80))" } ?? ""
+    let password = try reader.read(.password) { () throws(Failure) in
+      let terminal = try app.terminal(
+        for: "a password",
+        hint: "--password-stdin, --password-file F, --password-command C or AUTHCTL_PASSWORD")
+      return try terminal.prompt("Password\(who) at \(origin)", for: "password")
+    }
+    guard let password else { throw Failure(.inputNeeded, "a password is needed") }
+    let shared = SharedSecret(password)
+    if let account { app.redactor.learn(user: account, secret: shared.secret) }
+    return shared
+  }
+}
+
+/// The value of `--field NAME=VALUE`, typed as `gh api -F` does.
+enum FieldValue {
+  static func typed(_ text: String) throws(Failure) -> JSONValue {
+    switch text {
+    case "true": return true
+    case "false": return false
+    case "null": return nil
+    default: break
+    }
+    if text.utf8.first == UInt8(ascii: "@") {
+      return .string(try File.text(String(text.dropFirst()), option: "--field"))
+    }
+    return Int(text).map { .number($0) } ?? .string(text)
+  }
+}

@@ -1,0 +1,105 @@
+internal import AuthKit
+
+/// The profile that `login URL` works with: one that is there, or a new one.
+struct NewProfile {
+  var profile: Profile
+  /// The text of a new one, which is written when it is known to stay.
+  var text: String?
+
+  var isNew: Bool { text != nil }
+
+  /// Writes a new profile's file; one that is there by now stays as it is.
+  func save(in app: App) throws(Failure) {
+    if let text, try !app.profiles.names().contains(profile.name) {
+      try app.profiles.write(text, as: profile.name)
+    }
+  }
+
+  /// Takes `address` for the API's base or for the address that signs in (contract section 5).
+  ///
+  /// - Parameters:
+  ///   - looks: an API of which nothing is said is looked at.
+  ///   - assumesYes: what that suggests is taken without asking.
+  static func make(
+    for address: String, _ described: APIDescription, looks: Bool, assumesYes: Bool, in app: App
+  ) throws(Failure) -> NewProfile {
+    try app.checkURL(address)
+    let url = try WebURL(address, from: .person)
+    guard url.query == nil else { throw Failure(.usage, "the API's address has no query") }
+    var base = url.text
+    let last = url.path.utf8.split(separator: UInt8(ascii: "/")).last.map { String($0) ?? "" } ?? ""
+    let isSignIn = HTTPClient.signInNames.contains(last.lowercased())
+    if isSignIn { base = url.origin.description }
+    let signInPath = isSignIn ? url.path : nil
+    while base.utf8.last == UInt8(ascii: "/") { base.removeLast() }
+    let names = try app.profiles.names()
+    if let name = app.globals.profile, names.contains(name) {
+      return try existing(try app.profiles.load(name), base, signInPath, described)
+    }
+    if app.globals.profile == nil {
+      let known = try WebURL(base, from: .person)
+      let same = try app.profiles(of: known) { $0.text == known.text }
+      if let profile = try app.one(of: same, for: known) {
+        return try existing(profile, base, signInPath, described)
+      }
+    }
+    let name = app.globals.profile ?? ProfileStore.name(fromHost: url.origin.host, taken: names)
+    var settings = described.settings
+    if let signInPath {
+      settings.append(("login.path", .string(signInPath)))
+    } else if looks, described.wanted.isEmpty {
+      settings = try look(at: base, assumesYes, app) ?? settings
+    }
+    let draft = try app.profiles.draft(name, settings: [("url", .string(base))] + settings)
+    return NewProfile(profile: draft.profile, text: draft.text)
+  }
+
+  /// Nothing was said of the API: it is looked at, once there is a place to keep a session in.
+  private static func look(
+    at base: String, _ assumesYes: Bool, _ app: App
+  ) throws(Failure) -> [(key: String, value: JSONValue)]? {
+    let variables = ["AUTHCTL_TOKEN", "AUTHCTL_TOKEN_FILE"].compactMap { app.environment[$0] }
+    guard variables.allSatisfy(\.isEmpty) else { return nil }
+    do throws(Failure) { try app.store().open() } catch {
+      // Without a terminal the sign-in says the same and keeps the profile; a person comes back.
+      if app.mayAsk { throw error }
+      return nil
+    }
+    do throws(Failure) {
+      return try APIDescription(lookingAt: base, assumesYes: assumesYes, in: app).settings
+    } catch {
+      var failure = error
+      if failure.kind == .network { failure.hint = "nothing was stored or changed" }
+      throw failure
+    }
+  }
+
+  private static func existing(
+    _ profile: Profile, _ base: String, _ signInPath: String?, _ described: APIDescription
+  ) throws(Failure) -> NewProfile {
+    let origin = try WebURL(base, from: .person).origin
+    guard try WebURL(profile.url, from: .person).origin == origin else {
+      throw Failure(
+        .usage, "the profile \(profile.name) is of another API: \(profile.url)",
+        hint: "leave out -p, or give -p another name")
+    }
+    let known = profile.values.first { $0.key == "login.path" }?.value.text
+    if let signInPath, let known, !known.utf8.elementsEqual(signInPath.utf8) {
+      throw Failure(
+        .usage, "the profile \(profile.name) signs in at \(known), not at \(signInPath)",
+        hint: DisplayText.shellCommand([
+          "authctl", "profile", "set", profile.name, "login.path=\(signInPath)",
+        ]))
+    }
+    let isOther = described.wanted.contains { setting in
+      profile.values.first { $0.key == setting.key }?.value != setting.value
+        && !(setting.key == "preset" && profile.preset == setting.value.text)
+    }
+    guard !isOther else {
+      throw Failure(
+        .usage, "there is a profile for it already, which says otherwise: \(profile.name)",
+        hint: "authctl profile set \(profile.name) KEY=VALUE changes it")
+    }
+    return NewProfile(profile: profile, text: nil)
+  }
+}
