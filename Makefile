@@ -4,7 +4,7 @@
 # make test-kill  1000 times SIGKILL in the middle of a renewal: what is lost, and when (ROUNDS=N)
 # make bench      what authctl costs beside curl and others: Tests/Benchmarks/RESULTS.md
 # make test-keyrings  KWallet and KeePassXC, the real programs on a screen of their own
-# make lint       swift-format, and the rules of CONTRIBUTING.md
+# make lint       swift-format, the rules of CONTRIBUTING.md, and that no floor looks upwards
 # make docs       man/*.1, of what the program's help says; a test fails when they differ
 # make recording  docs/session.svg: the four lines at the top of README.md, as they are shown
 # make install    into PREFIX (/usr/local), below DESTDIR; make uninstall takes it away
@@ -111,6 +111,8 @@ test-keyrings: swift
 lint: swift
 	swift format lint --strict --recursive --parallel Package.swift Plugins Sources Tests
 	@Tests/lint.sh
+	swift build </dev/null
+	@Tests/floors.sh
 
 docs: swift
 	swift build --product authctl </dev/null

@@ -73,12 +73,12 @@ exits=$(code "$exit" Sources/authctl/Main.swift | tail -n +2)
 door 'the environment is read in Main.swift and handed on' \
   '\b(secure_)?getenv\s*\(|\benviron\b|ProcessInfo' \
   Sources/authctl/Main.swift Sources/AuthKit/Base/Hardening.swift
-door 'the clock is read in App.swift and handed on' \
+door 'the clock is read in Clock.swift' \
   'CLOCK_REALTIME|(?<![\w.])time\s*\(\s*(nil|NULL|&)|gettimeofday|\bDate\s*\(|SystemClock' \
-  Sources/authctl/App/App.swift
+  Sources/authctl/System/Clock.swift
 # Bounds of waiting, which no test sets.
-door 'time limits are kept by the store and by password commands; waits are timed by App.uptime' \
-  'CLOCK_MONOTONIC|ContinuousClock|SuspendingClock' Sources/authctl/App/App.swift \
+door 'time limits are kept by the store and by password commands; waits are timed by Clock.uptime' \
+  'CLOCK_MONOTONIC|ContinuousClock|SuspendingClock' Sources/authctl/System/Clock.swift \
   Sources/AuthKit/Stores/SecretService/SecretServiceBus.swift Sources/authctl/System/SecretCommand.swift
 door 'questions are asked by Terminal.swift' '"/dev/tty"|\btcsetattr\s*\(|\bgetpass\s*\(' \
   Sources/authctl/System/Terminal.swift

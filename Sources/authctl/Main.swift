@@ -29,7 +29,7 @@ enum Main {
     }
     // Answered before anything is built: it is asked by scripts and completions all the time.
     if arguments == ["--version"] || arguments == ["-V"] {
-      return write(Libraries.installed().line + "\n")
+      return write(release + "\n")
     }
     // For the shells' completions.
     if arguments.first == Completion.word {
@@ -52,7 +52,7 @@ enum Main {
     switch try CommandFinder.resolve(arguments) {
     case .version(let asJSON):
       return write(
-        (asJSON ? Libraries.opened().json.serialized() : Libraries.installed().line) + "\n")
+        (asJSON ? Libraries.json.serialized() : release) + "\n")
     case .help(let command):
       let text = command == Authctl.self ? HelpScreen.text : HelpScreen.text(of: command)
       return write(text + "\n")

@@ -104,7 +104,7 @@ private let (ada, bob) = (FileStoreScene.ada, FileStoreScene.bob)
   @Test(arguments: [StoreName.file, .plaintext])
   func largestSession(_ name: StoreName) throws {
     let state = try State()
-    let payload = String(repeating: "x", count: Session.largestPayload)
+    let payload = String(repeating: "x", count: SessionKey.largestPayload)
     var key = ada
     key.profile = "/" + String(repeating: "p", count: 3000)
     try state.store(name).write(Secret(payload), key: key)

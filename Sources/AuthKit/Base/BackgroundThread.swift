@@ -35,23 +35,3 @@ final class BackgroundThread {
 
   deinit { if isRunning { pthread_detach(thread) } }
 }
-
-/// Begins what a command is going to need: to reach the Secret Service, as `keyring` says, and to load
-/// libcurl with its thirty libraries. The keyring comes first, since it takes longest; while libcurl is
-/// being loaded no thread can be made.
-package func beginAhead(
-  keyring: (busAddress: String?, timeout: Double)?, http: Bool
-) -> SecretServiceAhead? {
-  func loadCurl() { if http { _ = BackgroundThread { _ = try? openedLibcurl() } } }
-  guard let keyring else {
-    loadCurl()
-    return nil
-  }
-  return SecretServiceAhead(timeout: keyring.timeout) { () throws(Failure) in
-    defer { loadCurl() }
-    let bus = try SecretServiceBus(busAddress: keyring.busAddress, timeout: keyring.timeout)
-    try bus.bind(mayStart: false)
-    try bus.negotiateAhead()
-    return bus
-  }
-}

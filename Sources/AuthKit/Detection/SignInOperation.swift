@@ -161,10 +161,3 @@ struct SignInOperation {
       && operation.required.allSatisfy { own.contains($0) }
   }
 }
-
-extension Template {
-  /// The text of a template without placeholders.
-  var plainText: String? {
-    if pieces.count == 1, case .text(let text) = pieces[0] { text } else { nil }
-  }
-}

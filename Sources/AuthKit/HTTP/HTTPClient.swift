@@ -39,17 +39,20 @@ package final class HTTPClient {
   private var authorities: (file: String?, folder: String?)?
 
   /// - Parameters:
+  ///   - network: how the server is reached.
   ///   - base: the origin of the profile's `url`.
+  ///   - secretHeaders: names of the headers whose values are masked, whoever sends them.
   ///   - environment: for proxies and certificate authorities.
   ///   - warn: gets what must be said, whatever the verbosity.
   ///   - log: gets the lines of `-v`, masked by place.
   ///   - trace: gets libcurl's own remarks.
   package init(
-    profile: Profile, base: Origin, options: HTTPOptions, environment: [String: String],
-    clock: @escaping () -> Timestamp, warn: @escaping (String) -> Void, log: ((String) -> Void)?,
+    network: NetworkRecipe, base: Origin, secretHeaders: [String], options: HTTPOptions,
+    environment: [String: String], clock: @escaping () -> Timestamp,
+    warn: @escaping (String) -> Void, log: ((String) -> Void)?,
     trace: ((String) -> Void)?
   ) {
-    network = profile.recipe.network
+    self.network = network
     self.base = base
     self.options = options
     self.environment = environment
@@ -65,8 +68,7 @@ package final class HTTPClient {
         log?(line)
         file?.line(line)
       }
-    secretHeaders = Set(
-      (profile.filledHeaders + profile.secretAnswerHeaders).map(\.asciiLowercased))
+    self.secretHeaders = Set(secretHeaders.map(\.asciiLowercased))
   }
 
   // MARK: - Sign-in requests

@@ -57,7 +57,7 @@ extension Profile {
   }
 
   /// Headers of a request in which the recipe puts a value.
-  var filledHeaders: [String] {
+  package var filledHeaders: [String] {
     let calls = calls.flatMap(\.call.headers)
     return recipe.request.carriers + calls.filter { !$0.value.names.isEmpty }.map(\.name)
   }

@@ -223,7 +223,7 @@ package struct Recipe: Sendable {
   package var request = RequestRecipe()
   /// Where an answer says what its next page is.
   package var nextPage = NextPage.usual
-  var network = NetworkRecipe()
+  package var network = NetworkRecipe()
   /// The profile has a table `[oauth]`, which this version reads but cannot use yet.
   package var usesOAuth = false
   init() {}

@@ -194,3 +194,10 @@ package struct Template: Sendable {
     if pieces.count == 1, case .value(let name) = pieces[0] { name } else { nil }
   }
 }
+
+extension Template {
+  /// The text of a template without placeholders.
+  var plainText: String? {
+    if pieces.count == 1, case .text(let text) = pieces[0] { text } else { nil }
+  }
+}

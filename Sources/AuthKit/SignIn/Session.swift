@@ -97,9 +97,6 @@ extension Redactor {
 // MARK: - The stored form
 
 extension Session {
-  /// The largest item, 256 KiB (rule B6).
-  static let largestPayload = 262_144
-
   /// The JSON that the store keeps.
   ///
   /// - Throws: `answer_not_understood` when it is larger than 256 KiB.
@@ -132,7 +129,7 @@ extension Session {
       entry.value.withBytes { JSONValue.escape($0, into: &builder) }
     }
     builder.append("}}")
-    guard builder.count <= Self.largestPayload else {
+    guard builder.count <= SessionKey.largestPayload else {
       throw Failure(.answerNotUnderstood, "\(profile): the session is larger than 256 KiB")
     }
     return builder.secret()

@@ -64,6 +64,9 @@ package enum StoreName: String, CaseIterable, Sendable {
 
 /// What one stored session is found by. None of it is secret.
 package struct SessionKey: Sendable {
+  /// Bytes of the largest payload that a store keeps: 256 KiB (rule B6).
+  static let largestPayload = 262_144
+
   /// The profile's name.
   package var profile: String
   /// The account's name.

@@ -21,30 +21,6 @@ final class App {
   /// What the command works with, for errors that do not say it themselves.
   var context: (profile: String?, account: String?)
 
-  /// The one reading of the clock.
-  static func now() -> Timestamp {
-    var time = timespec()
-    clock_gettime(CLOCK_REALTIME, &time)
-    return Timestamp(seconds: Double(time.tv_sec) + Double(time.tv_nsec) / 1e9)
-  }
-
-  /// Seconds on a clock that never goes back.
-  static func uptime() -> Double {
-    var time = timespec()
-    clock_gettime(CLOCK_MONOTONIC, &time)
-    return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
-  }
-
-  /// Returns after so many seconds.
-  static func sleep(_ seconds: Double) {
-    let whole = min(max(seconds, 0), 1e9).rounded(.down)
-    var rest = timespec(
-      tv_sec: Int(exactly: whole) ?? 0,
-      tv_nsec: Int(exactly: (min(max(seconds - whole, 0), 0.999) * 1e9).rounded(.up)) ?? 0)
-    var left = rest
-    while nanosleep(&rest, &left) != 0 && errno == EINTR { rest = left }
-  }
-
   init(
     globals: Globals, json: Bool = false, environment: [String: String],
     before: Hardening.Before? = nil, begun: Preload.Begun? = nil
@@ -179,10 +155,10 @@ final class App {
     let store = if let store { store } else { try self.store(mayPrompt: mayPrompt) }
     let keeper = SessionKeeper(
       api: RecipeClient(
-        profile: profile, base: base, http: http, redactor: redactor, clock: Self.now),
+        profile: profile, base: base, http: http, redactor: redactor, clock: Clock.now),
       store: store,
       lockFolder: lockFolder(), lockTimeout: try lockTimeout(),
-      redactor: redactor, clock: Self.now, warn: { [console] in console.warn($0) })
+      redactor: redactor, clock: Clock.now, warn: { [console] in console.warn($0) })
     keeper.runCommand = { [environment] (command, seconds) throws(Failure) in
       try SecretCommand.first(
         .password, of: command, option: "--keep-command", environment: environment,
@@ -200,8 +176,10 @@ final class App {
     for profile: Profile, base: Origin, options: HTTPOptions = HTTPOptions()
   ) -> HTTPClient {
     HTTPClient(
-      profile: profile, base: base, options: options, environment: environment,
-      clock: Self.now, warn: { [console] in console.warn($0) },
+      network: profile.recipe.network, base: base,
+      secretHeaders: profile.filledHeaders + profile.secretAnswerHeaders, options: options,
+      environment: environment,
+      clock: Clock.now, warn: { [console] in console.warn($0) },
       log: globals.verbose > 0 ? { [console] in console.verbose($0) } : nil,
       trace: globals.verbose > 1 ? { [console] in console.verbose("* " + $0) } : nil)
   }

@@ -22,7 +22,7 @@ extension CommandConfiguration {
   /// `--generate-completion-script` then, which costs 1.5 ms.
   var alone: CommandConfiguration {
     var copy = self
-    copy._superCommandName = Authctl.configuration.commandName
+    copy._superCommandName = "authctl"
     return copy
   }
 }

@@ -6,7 +6,7 @@ enum Messages {
   static func validity(_ session: Session) -> String {
     let renews = session.refreshable
     let again = session.again == nil ? "" : ", then the kept command signs in again."
-    guard let left = session.secondsLeft(now: App.now()) else {
+    guard let left = session.secondsLeft(now: Clock.now()) else {
       let time = "Valid for a time not told"
       return renews ? time + ", renews itself." : again.isEmpty ? time + "." : time + again
     }

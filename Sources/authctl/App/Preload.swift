@@ -21,10 +21,20 @@ struct Preload: OptionSet {
   func begin(_ words: [String], _ environment: [String: String]) -> Begun {
     let mayAskKeyring = contains(.session) && !Self.isElsewhere(words, environment)
     let config = mayAskKeyring ? try? App.profiles(environment).config() : nil
-    let keyring = config.flatMap { $0.store == .secretService ? $0.storeTimeout : nil }.map {
-      (busAddress: environment["DBUS_SESSION_BUS_ADDRESS"], timeout: $0)
+    // The keyring first: it takes longest, and while libcurl and its thirty libraries are being
+    // loaded no thread can be made.
+    guard let config, config.store == .secretService else {
+      loadCurl()
+      return Begun(keyring: nil, config: config)
     }
-    return Begun(keyring: beginAhead(keyring: keyring, http: contains(.http)), config: config)
+    let keyring = SecretServiceAhead(
+      busAddress: environment["DBUS_SESSION_BUS_ADDRESS"], timeout: config.storeTimeout,
+      then: loadCurl)
+    return Begun(keyring: keyring, config: config)
+  }
+
+  private func loadCurl() {
+    if contains(.http) { CurlClient.loadAhead() }
   }
 
   private static func isElsewhere(_ words: [String], _ environment: [String: String]) -> Bool {

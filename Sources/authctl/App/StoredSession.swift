@@ -75,7 +75,7 @@ struct StoredSession {
       return
     }
     expiresAt = session.expiresAt
-    secondsLeft = session.secondsLeft(now: App.now())
+    secondsLeft = session.secondsLeft(now: Clock.now())
     isRefreshable = session.isRenewable
     keepsCommand = session.again != nil
     isPassword = session.values[.password] != nil

@@ -20,7 +20,7 @@ extension App {
         variable))
     // One origin: no list was fixed at a sign-in, and a profile can be edited.
     var session = Session(
-      profile: choice.profile.name, account: "", values: values, now: Self.now(),
+      profile: choice.profile.name, account: "", values: values, now: Clock.now(),
       requestOrigins: [base.origin], signInOrigins: [])
     session.variable = variable
     return session

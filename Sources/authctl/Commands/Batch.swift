@@ -22,41 +22,20 @@ struct Batch: Command {
       """
   ).alone
 
-  @Option(
-    parsing: .unconditional,
-    help: ArgumentHelp("How many requests may be under way.", valueName: "n"))
-  var parallel: Int = 8
-
-  @Flag(help: "Each answer as soon as it is there.")
-  var unordered = false
-
-  @Flag(name: .customLong("fail-fast"), help: "Start no further request after a failure.")
-  var failFast = false
-
-  @Flag(name: .customLong("show-secrets"), help: "Do not mask headers.")
-  var showSecrets = false
-
-  @Flag(help: "Send no credential but what a line's headers give.")
-  var anonymous = false
-
-  @OptionGroup var status: StatusOptions
-  @OptionGroup(title: "Retries") var retries: RetryOptions
-  @OptionGroup(title: "Network") var network: NetworkOptions
+  @OptionGroup var options: BatchOptions
   @OptionGroup(title: "Global options") var globals: Globals
 
   static var preloads: Preload { [.session, .http] }
 
   func run(in app: App) throws(Failure) -> Int32 {
-    guard (1...500).contains(parallel) else {
-      throw Failure(.usage, "--parallel \(parallel): write 1 to 500")
-    }
+    try options.check()
     // A line never chooses (rule A12).
     let choice = try app.choose()
-    var http = try network.http(in: app)
+    var http = try options.network.http(in: app)
     // -m is for each request.
     http.totalTimeout = nil
     let keeper = try app.keeper(for: choice.profile, options: http)
-    if network.insecure { app.console.insist("-k: the certificates are not verified") }
-    return try BatchRun(app, self, choice, keeper).run()
+    if options.network.insecure { app.console.insist("-k: the certificates are not verified") }
+    return try BatchRun(app, options, choice, keeper).run()
   }
 }

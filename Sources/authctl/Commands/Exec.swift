@@ -101,12 +101,13 @@ struct Exec: Command {
     } catch {
       return report(error, app)
     }
-    var next = App.now().seconds
+    var next = Clock.now().seconds
     return Child.wait(for: child, relay) {
-      if let tokenFile, App.now().seconds >= next {
-        next = App.now().seconds + keepFresh(&session, tokenFile, keeper, app)
+      if let tokenFile, Clock.now().seconds >= next {
+        next = Clock.now().seconds + keepFresh(&session, tokenFile, keeper, app)
       }
-      return tokenFile == nil ? -1 : Int32(clamping: Int(max(0.1, next - App.now().seconds) * 1000))
+      return tokenFile == nil
+        ? -1 : Int32(clamping: Int(max(0.1, next - Clock.now().seconds) * 1000))
     }
   }
 
@@ -146,9 +147,9 @@ struct Exec: Command {
     } catch {
       app.console.warn("the token in \(tokenFile.path) was not renewed: \(error.message)")
       // Sooner where less is left than that.
-      return max(1, min(Self.patience, (session.secondsLeft(now: App.now()) ?? .infinity) / 3))
+      return max(1, min(Self.patience, (session.secondsLeft(now: Clock.now()) ?? .infinity) / 3))
     }
-    guard let left = session.secondsLeft(now: App.now()) else { return 3600 }
+    guard let left = session.secondsLeft(now: Clock.now()) else { return 3600 }
     // A little after the moment from which on it counts as due.
     let margin = min(30, (session.lifetime ?? 120) / 4)
     return min(3600, max(0.2, left - margin + 0.1))

@@ -32,7 +32,7 @@ struct JWTDecode: Command {
         hint: "a JWT has three parts with dots between (RFC 7519)")
     }
     app.console.insist("not verified: the signature was not looked at")
-    let now = App.now()
+    let now = Clock.now()
     let times = ["iat", "nbf", "auth_time", "exp"].compactMap { name -> (String, Timestamp)? in
       decoded.payload[name]?.double.flatMap(Self.moment).map { (name, $0) }
     }

@@ -160,7 +160,7 @@ struct Login: Command {
 
   private func serves(_ account: String, _ keeper: SessionKeeper) throws(Failure) -> Bool {
     guard let session = try keeper.read(account) else { return false }
-    guard let left = session.secondsLeft(now: App.now()) else { return true }
+    guard let left = session.secondsLeft(now: Clock.now()) else { return true }
     return left >= minTTL?.seconds ?? 30 || keeper.canRenew(session)
   }
 

@@ -44,7 +44,7 @@ struct PrintToken: Command {
     session =
       forceRefresh && session.variable == nil
       ? try keeper.renewed(session, .asked) : try keeper.fresh(session, minimum: minTTL?.seconds)
-    if let minTTL, let left = session.secondsLeft(now: App.now()), left < minTTL.seconds {
+    if let minTTL, let left = session.secondsLeft(now: Clock.now()), left < minTTL.seconds {
       throw keeper.expired(session, .asked, "no token of \(Timestamp.spoken(minTTL.seconds))")
     }
     let carrier = try keeper.api.credentialHeader(of: session)

@@ -16,9 +16,8 @@ struct DoctorChecks {
   // MARK: The machine
 
   mutating func machine() {
-    let libraries = Libraries.opened()
-    checks.add("versions", .ok, libraries.line)
-    if libraries.curl == nil {
+    checks.add("versions", .ok, Libraries.line)
+    if CurlClient.libraryName == nil {
       checks.add("libcurl", .fail, "libcurl 4 is not installed", hint: "apt install libcurl4")
     }
     config()
@@ -256,7 +255,7 @@ struct DoctorChecks {
 
   private mutating func certificate(_ reach: ServerProbe, _ name: String) {
     guard let end = reach.certificateEnd else { return }
-    let left = end.seconds - App.now().seconds
+    let left = end.seconds - Clock.now().seconds
     // One that has ended lets no handshake through: that was told.
     guard left > 0 else { return }
     checks.add(

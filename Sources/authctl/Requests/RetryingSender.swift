@@ -22,7 +22,7 @@ struct RetryingSender {
     self.once = once
     policy = try options.policy()
     pace = RateLimit(interval: options.rate?.interval ?? 0)
-    deadline = App.uptime() + (limit ?? .infinity)
+    deadline = Clock.uptime() + (limit ?? .infinity)
   }
 
   /// Sends `wanted` and passes the answer on that is not to be asked for again.
@@ -33,7 +33,7 @@ struct RetryingSender {
   mutating func send(
     _ wanted: ProtectedRequest, mayRepeat: () -> Bool, onHead: OnHead, onBody: OnBody
   ) throws(Failure) {
-    let start = App.uptime()
+    let start = Clock.uptime()
     var failed = 0
     if policy.times > 0, policy.covers(method: wanted.request.method) { wanted.request.keepBody() }
     while true {
@@ -49,7 +49,7 @@ struct RetryingSender {
       do throws(Failure) {
         try once(wanted) { (head, hops) throws(Failure) in
           if RetryPolicy.isPassing(status: head.status),
-            mayTry("HTTP \(head.status)", told: RetryPolicy.retryAfter(head, now: App.now()))
+            mayTry("HTTP \(head.status)", told: RetryPolicy.retryAfter(head, now: Clock.now()))
           {
             return
           }
@@ -66,13 +66,13 @@ struct RetryingSender {
       let seconds = Timestamp.spoken(again.seconds.rounded())
       console.notice(
         "authctl", foreign: "\(again.reason): again in \(seconds) (\(failed) of \(policy.times))")
-      pace.pause(again.seconds, now: App.uptime())
+      pace.pause(again.seconds, now: Clock.uptime())
     }
   }
 
   /// Seconds to wait before the next try; nil to take what there is.
   private func wait(failed: Int, since start: Double, told: Double?) -> Double? {
-    let now = App.uptime()
+    let now = Clock.uptime()
     let seconds = policy.wait(failed: failed, elapsed: now - start, told: told)
     if let seconds { return now + seconds < deadline ? seconds : nil }
     if let told, told > RetryPolicy.longestWait, failed <= policy.times, policy.maximumTime == nil {
@@ -86,13 +86,13 @@ struct RetryingSender {
   }
 
   private mutating func waitForTurn() throws(Failure) {
-    let now = App.uptime()
+    let now = Clock.uptime()
     let seconds = pace.turn(now: now)
     guard now + seconds < deadline else {
       throw Failure(
         .timeout, "the time of -m ends before the next request may begin",
         hint: "raise the limit by -m SECONDS")
     }
-    if seconds > 0 { App.sleep(seconds) }
+    if seconds > 0 { Clock.sleep(seconds) }
   }
 }

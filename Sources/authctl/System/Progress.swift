@@ -9,7 +9,7 @@ final class Progress {
   }
 
   private let console: Console
-  private let began = App.now().seconds
+  private let began = Clock.now().seconds
   private var isOver = false
   private var isUpload = false
   private var samples: [Sample] = []
@@ -22,7 +22,7 @@ final class Progress {
 
   /// Hears of the bytes of an answer and of what is sent, with their totals where they are known.
   func update(_ received: Int, _ all: Int?, _ sent: Int, _ allSent: Int?) {
-    let now = App.now().seconds
+    let now = Clock.now().seconds
     guard !isOver, now - began >= 1 else { return }
     let sends = received == 0 && sent > 0
     if sends != isUpload { samples = [] }

@@ -183,17 +183,16 @@ import Testing
       let version = try await box.run("--version")
       #expect(version.status == 0 && version.stderr == "")
       #expect(
-        version.stdout.wholeMatch(
-          of: /authctl \d+\.\d+\.\d+( \([0-9a-f]{7,}\))?, libcurl \d[^ ]*.*, libsecret .+\n/)
-          != nil, "\(version.stdout)")
+        version.stdout.wholeMatch(of: /authctl \d+\.\d+\.\d+( \([0-9a-f]{7,}\))?\n/) != nil,
+        "\(version.stdout)")
       #expect(try await box.run("-V").stdout == version.stdout)
       #expect(try await box.run("-q", "--version").stdout == version.stdout)
       let json = try await box.run("--version", "--json")
       let parts = try JSON(parsing: json.stdout)
       #expect(version.stdout.hasPrefix("authctl \(parts["version"]?.string ?? "?")"))
       #expect(parts["commit"]?.string.map { version.stdout.contains("(\($0))") } ?? true)
-      #expect(version.stdout.contains("libcurl \(parts["libcurl"]?.string ?? "?")"))
-      #expect(version.stdout.contains("libsecret \(parts["libsecret"]?.string ?? "?")"))
+      #expect(parts["libcurl"]?.string?.wholeMatch(of: /\d+\.\d+\.\d+/) != nil, "\(json.stdout)")
+      #expect(parts["libsecret"]?.string?.contains("libsecret-1.so.0") == true, "\(json.stdout)")
       #expect(parts["tls"]?.string?.isEmpty == false && json.status == 0)
       for line in [["help"], ["--help"], ["-h"], ["profile", "--help"], ["profile", "presets"]] {
         let run = try await box.run(line)

@@ -25,7 +25,7 @@ import Testing
     #expect(daemon["result"] == "ok")
     #expect(
       detail.wholeMatch(
-        of: /gnome-keyring( [\d.]+)?, process \d+, (\/.*gnome-keyring-daemon|whose .* not show)/)
+        of: /gnome-keyring, process \d+, (\/.*gnome-keyring-daemon|whose .* not show)/)
         != nil, "\(detail)")
     return checks.filter { $0["check"] != "daemon" }
   }

@@ -3,6 +3,9 @@ internal import Glibc
 /// Reading and writing files of the configuration folder: the checks of security rule A3, and
 /// writes that leave the old file or the new one, never half of one.
 enum ConfigFolder {
+  /// Bytes that a configuration file may have.
+  static let largestFile = 1 << 20
+
   /// The text of the file at `path`; nil when there is none.
   ///
   /// Links are followed, for people keep these files in dotfile folders; it is the target that is
@@ -67,7 +70,7 @@ enum ConfigFolder {
       guard count >= 0 else { throw failure("cannot read \(label)", errno) }
       if count == 0 { return bytes }
       bytes += buffer[..<count]
-      guard bytes.count <= TOMLDocument.maximumSize else {
+      guard bytes.count <= largestFile else {
         throw Failure(.usage, "\(label): larger than 1 MiB")
       }
     }

@@ -15,6 +15,9 @@ func openedLibcurl() throws(Failure) -> authctl_curl {
 /// Sends one request and receives one answer, then the next: alone, or driven by a `CurlMulti`.
 /// Connections are kept.
 package final class CurlClient {
+  /// Begins to load libcurl on a thread of its own, for a first request that is yet to be put together.
+  package static func loadAhead() { _ = BackgroundThread { _ = try? openedLibcurl() } }
+
   let easy: UnsafeMutableRawPointer
   let curl: authctl_curl
   /// What the callbacks of a transfer write to, at an address that stays.

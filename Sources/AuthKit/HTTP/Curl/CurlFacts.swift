@@ -4,7 +4,7 @@ internal import CCurl
 
 extension CurlClient {
   /// The library and its TLS: `libcurl 7.88.1 OpenSSL 3.0.19`; nil where it cannot be opened.
-  static var libraryName: String? {
+  package static var libraryName: String? {
     guard let curl = authctl_curl()?.pointee, let version = version(of: curl) else { return nil }
     let tls = tlsName(of: curl).utf8.map { $0 == 0x2F ? 0x20 : $0 }
     return DisplayText.oneLine(

@@ -38,7 +38,7 @@ struct SessionFolder: ~Copyable {
   // MARK: Reading
 
   /// The largest file: a session of 256 KiB, its names, and what sealing adds.
-  private static let largestFile = Session.largestPayload + 16_384
+  private static let largestFile = SessionKey.largestPayload + 16_384
 
   /// What the file holds; nil when there is none.
   func read(_ name: String) throws(Failure) -> Secret? {

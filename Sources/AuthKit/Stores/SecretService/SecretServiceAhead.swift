@@ -16,6 +16,24 @@ package final class SecretServiceAhead {
     }
   }
 
+  /// Begins to connect to the Secret Service at `busAddress` and to agree on keys; a service that is
+  /// not running is not started.
+  ///
+  /// - Parameters:
+  ///   - timeout: seconds.
+  ///   - next: called on the same thread afterwards, whatever came of it.
+  package convenience init(
+    busAddress: String?, timeout: Double, then next: @escaping () -> Void
+  ) {
+    self.init(timeout: timeout) { () throws(Failure) in
+      defer { next() }
+      let bus = try SecretServiceBus(busAddress: busAddress, timeout: timeout)
+      try bus.bind(mayStart: false)
+      try bus.negotiateAhead()
+      return bus
+    }
+  }
+
   /// The connection.
   ///
   /// - Throws: what making it threw; `storeTimeout` when it is not there within the time limit. It is

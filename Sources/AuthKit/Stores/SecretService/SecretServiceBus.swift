@@ -105,14 +105,10 @@ final class SecretServiceBus {
     }
   }
 
-  /// `libsecret 0.20.5`; nil where it cannot be opened. It has no call that tells: its package
-  /// does, when that is where it came from.
-  static var libraryName: String? {
+  /// The file of libsecret; nil where it cannot be opened.
+  static var libraryPath: String? {
     guard authctl_libsecret_load() != nil else { return nil }
-    let path = String(cString: authctl_libsecret_path())
-    let isPackaged = ["/lib", "/usr/lib"].contains { path.utf8.starts(with: $0.utf8) }
-    let version = isPackaged ? Packages.version(ofAny: Libraries.secretPackages) : nil
-    return "libsecret " + (version ?? DisplayText.oneLine(path, limit: 100))
+    return DisplayText.oneLine(String(cString: authctl_libsecret_path()), limit: 100)
   }
 
   /// Whether values cross the bus encrypted (`dh-ietf1024-sha256-aes128-cbc-pkcs7`); some daemons

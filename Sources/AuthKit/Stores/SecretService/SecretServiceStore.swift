@@ -17,6 +17,9 @@ package final class SecretServiceStore: SessionStore {
   private var bus: SecretServiceBus?
   private var ahead: SecretServiceAhead?
 
+  /// The file of libsecret; nil where it cannot be opened.
+  package static var libraryPath: String? { SecretServiceBus.libraryPath }
+
   /// A store that connects at first use. Each operation has `timeout` seconds, and `promptTimeout`
   /// seconds more while a dialog of the keyring is open; without `mayPrompt` nothing is unlocked
   /// and no dialog raised. `isAttended` chooses the hint: whether somebody could be asked at all.

@@ -56,18 +56,17 @@ extension SecretServiceStore {
       : Check("session", .ok, "encrypted (\(algorithm))", brief: "encrypted")
   }
 
-  /// Name, version, process and program of who owns org.freedesktop.secrets (rule B12).
+  /// Name, process and program of who owns org.freedesktop.secrets (rule B12).
   private static func daemon(_ bus: SecretServiceBus) -> Check {
     let name = bus.serviceName
     guard let pid = bus.process() else {
       return Check("daemon", .ok, "\(name), a process that the bus does not tell", brief: name)
     }
     let program = secretServiceProgram(pid: pid)
-    let known = name + (secretServiceVersion(name, program: program).map { " " + $0 } ?? "")
     return Check(
       "daemon", .ok,
-      "\(known), process \(pid), \(program ?? "whose program the kernel does not show")",
-      brief: known)
+      "\(name), process \(pid), \(program ?? "whose program the kernel does not show")",
+      brief: name)
   }
 
   /// An item of another schema than sessions have, with a name that no other process can have.
@@ -119,19 +118,4 @@ private func secretServiceProgram(pid: UInt32) -> String? {
   let count = readlink("/proc/\(pid)/exe", &path, path.count)
   guard count > 0 else { return nil }
   return keyringText(String(decoding: path[..<count].map(UInt8.init(bitPattern:)), as: UTF8.self))
-}
-
-/// The version of the package that `name` comes in; nil for a program from elsewhere, or one that
-/// has been replaced since it was started.
-private func secretServiceVersion(_ name: String, program: String?) -> String? {
-  let packages = [
-    "gnome-keyring": ["gnome-keyring"], "KeePassXC": ["keepassxc"],
-    "KWallet": ["kwalletd6", "kwallet6", "libkf5wallet-bin"],
-  ]
-  if let program {
-    guard program.utf8.starts(with: "/usr/".utf8), !program.utf8.starts(with: "/usr/local/".utf8),
-      program.utf8.last != UInt8(ascii: ")")
-    else { return nil }
-  }
-  return packages[name].flatMap { Packages.version(ofAny: $0) }
 }

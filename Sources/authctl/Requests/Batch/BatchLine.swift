@@ -47,7 +47,7 @@ struct BatchLine {
       switch (member.key, member.value) {
       case ("method", .null), ("headers", .null), ("body", .null): break
       case ("method", _):
-        do throws(Failure) { method = try Request.checked(try text(member)) } catch {
+        do throws(Failure) { method = try HTTPMethod.checked(try text(member)) } catch {
           throw wrong(error.message)
         }
       case ("url", _): target = try text(member)

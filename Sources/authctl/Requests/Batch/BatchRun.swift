@@ -32,7 +32,7 @@ final class BatchRun {
   }
 
   private let app: App
-  private let options: Batch
+  private let options: BatchOptions
   private let keeper: SessionKeeper
   private let batch: ProtectedBatch
   private let accepted: (Int) -> Bool
@@ -56,7 +56,7 @@ final class BatchRun {
   /// Standard output cannot be written.
   private var failure: Failure?
 
-  init(_ app: App, _ options: Batch, _ choice: ProfileChoice, _ keeper: SessionKeeper)
+  init(_ app: App, _ options: BatchOptions, _ choice: ProfileChoice, _ keeper: SessionKeeper)
     throws(Failure)
   {
     self.app = app
@@ -83,7 +83,7 @@ final class BatchRun {
       while hasRoom, delay <= 0, let line = input.next() { start(line) }
       if batch.count == 0, again.isEmpty, stop != nil || input.isExhausted { break }
       let wantsInput = hasRoom && delay <= 0 && !input.isExhausted
-      let pause = again.map { $0.due - App.uptime() }.reduce(delay > 0 ? delay : 1, min)
+      let pause = again.map { $0.due - Clock.uptime() }.reduce(delay > 0 ? delay : 1, min)
       let ready = try batch.wait(
         milliseconds: Int((min(max(pause, 0), 1) * 1000).rounded(.up)),
         for: [relay.descriptor] + (wantsInput ? [STDIN_FILENO] : []))
@@ -102,7 +102,7 @@ final class BatchRun {
   }
 
   /// Seconds until the next request may start; 0: now.
-  private var delay: Double { pace.wait(now: App.uptime()) }
+  private var delay: Double { pace.wait(now: Clock.uptime()) }
 
   private func read() {
     do throws(Failure) { try input.fill() } catch { stop = .input(error) }
@@ -117,20 +117,20 @@ final class BatchRun {
         try wish.get().request(app, keeper, isAnonymous: options.anonymous))
       wanted.accepted = accepted
       wanted.timeLimit = options.network.maximumTime?.seconds
-      send(Flight(id: id, place: place, line: number, wanted: wanted, began: App.uptime()))
+      send(Flight(id: id, place: place, line: number, wanted: wanted, began: Clock.uptime()))
     } catch {
       finish(place, number, (refusal(id, error), error.kind.exitCode))
     }
   }
 
   private func send(_ flight: Flight) {
-    _ = pace.turn(now: App.uptime())
+    _ = pace.turn(now: Clock.uptime())
     batch.start(flight.wanted) { [self] outcome in settle(flight, outcome) }
   }
 
   /// Sends what has waited long enough; when the batch is stopped, the answers stand that there are.
   private func sendAgain() {
-    let now = App.uptime()
+    let now = Clock.uptime()
     let ready = again.filter { stop != nil || $0.due <= now }
     again.removeAll { stop != nil || $0.due <= now }
     for item in ready {
@@ -154,7 +154,7 @@ final class BatchRun {
       return finish(flight, outcome)
     }
     let (now, told) = (
-      App.uptime(), outcome.head.flatMap { RetryPolicy.retryAfter($0, now: App.now()) }
+      Clock.uptime(), outcome.head.flatMap { RetryPolicy.retryAfter($0, now: Clock.now()) }
     )
     var flight = flight
     flight.failed += 1

@@ -1,0 +1,40 @@
+extension RecipeRequest.Body {
+  /// Every placeholder in it.
+  var names: [Template.Name] {
+    switch self {
+    case .template(let template): template.names
+    case .literal: []
+    case .array(let items): items.flatMap(\.names)
+    case .object(let fields): fields.flatMap(\.value.names)
+    }
+  }
+}
+
+extension RecipeRequest {
+  /// Every placeholder of the call, those behind `authorization` too, given the headers of a
+  /// protected request.
+  package func names(request: RequestRecipe) -> [Template.Name] {
+    var names = path.names + (body?.names ?? [])
+    names += query.flatMap(\.value.names) + headers.flatMap(\.value.names)
+    return names + authorizationNames(request) { $0.names }
+  }
+
+  /// Those without which the call cannot be sent at all.
+  package func requiredNames(request: RequestRecipe) -> [Template.Name] {
+    var names = path.names + (body?.names ?? [])
+    names += query.flatMap(\.value.requiredNames) + headers.flatMap(\.value.requiredNames)
+    return names + authorizationNames(request) { $0.requiredNames }
+  }
+
+  private func authorizationNames(
+    _ request: RequestRecipe, _ names: (Template) -> [Template.Name]
+  ) -> [Template.Name] {
+    switch authorization {
+    case .none: []
+    case .basic: [.username, .password]
+    case .app: [.appKey]
+    case .access: request.headers.flatMap { names($0.value) }
+    case .refresh: [.refreshToken]
+    }
+  }
+}
