@@ -8,7 +8,8 @@
 
 set -u
 export LC_ALL=C
-cd "${1:-$(dirname "$0")/..}" || exit 2
+here=$(cd "$(dirname "$0")" && pwd)
+cd "${1:-$here/..}" || exit 2
 [ -f Package.swift ] && [ -d Sources ] || { echo "lint: no package in $PWD" >&2; exit 2; }
 
 found=0
@@ -118,10 +119,15 @@ keys=$(grep -nHPi '^\s*\[?[\w."]*(command|exec|program)[\w."]*\s*[]=]' \
   Sources/AuthKit/Profiles/Presets/*.toml)
 [ -z "$keys" ] || report 'no profile key may name something to run' <<<"$keys"
 
-# README.md is one page for those who search it; what is generated or a picture nobody reads as code.
-large=$(find . \( -path './.*' -o -path ./README.md \) -prune -o -type f -size +19999c \
+# README.md and the security rules are one page each for those who search them; what is generated or a
+# picture nobody reads as code.
+large=$(find . \( -path './.*' -o -path ./README.md -o -path ./docs/security.md \) -prune -o \
+  -type f -size +19999c \
   -printf '%P: %s bytes\n')
 [ -z "$large" ] || report 'a file has less than 20 kB' <<<"$large"
+
+# Citations, rules and the tests that prove them.
+"$here/lint-documents.sh" "$PWD" || found=1
 
 [ "$found" -eq 0 ] && echo "lint: every door is the only one"
 exit "$found"

@@ -3,7 +3,7 @@ import Testing
 
 /// `make test-kill`: SIGKILL at a random moment of a `get` that must refresh, a thousand times, and
 /// how long the one moment is at which that can cost the session: between the server's answer,
-/// which spends the old refresh token, and the store's word that it has the new one.
+/// which spends the old refresh token, and the store's word that it has the new one (rule T8).
 @Suite struct KillRoundsTests {
   /// How many; none in `make test`.
   static let rounds = getenv("AUTHCTL_KILL_ROUNDS").flatMap { Int(String(cString: $0)) } ?? 0

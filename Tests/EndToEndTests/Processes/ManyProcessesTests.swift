@@ -1,9 +1,9 @@
 import Glibc
 import Testing
 
-/// A hundred processes and one session: contract section 6, rules B1, B6 and B8. DemoAPI's refresh
-/// tokens are good once; one that comes a second time kills the whole family, so whatever goes
-/// twice to the server is seen by everybody.
+/// A hundred processes and one session: contract section 6, rules B1, B6, B8 and T10. DemoAPI's
+/// refresh tokens are good once; one that comes a second time kills the whole family, so whatever
+/// goes twice to the server is seen by everybody.
 @Suite struct ManyProcessesTests {
   private static let crowd = 100
 

@@ -1,7 +1,7 @@
 import Glibc
 import Testing
 
-/// Where pages end: bounds, loops, pages elsewhere (rule A12), failures, memory.
+/// Where pages end: bounds, loops, pages elsewhere (rule A12), failures, memory (rule T10).
 @Suite struct PagesLimitsTests {
   @Test func bounds() async throws {
     let endless: Recorder.Answering = { index, _ in

@@ -1,7 +1,8 @@
 import Glibc
 import Testing
 
-/// An environment that wants to get at secrets: security rules B5, B8, B12, C14, and test 7.
+/// An environment that wants to get at secrets: rules B5, B8, B12, C6, C14, T6 and
+/// T7.
 @Suite struct HostileEnvironmentTests {
   static let isRoot = geteuid() == 0
   private static let nobody: uid_t = 65534

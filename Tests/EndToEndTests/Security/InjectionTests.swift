@@ -1,7 +1,7 @@
 import Testing
 
-/// Bytes that would change a request, wherever they come from: security rules A4, A9, B2, C3, C4,
-/// C9.
+/// Bytes that would change a request, wherever they come from: rules A4, A9, B2, C3, C4, C9
+/// and T3.
 @Suite struct InjectionTests {
   /// What no header value may hold; the last ones are wrong as a whole.
   static let hostile: [(name: String, text: String)] = [

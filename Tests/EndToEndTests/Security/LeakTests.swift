@@ -1,7 +1,7 @@
 import Testing
 
 /// No secret in files outside of the keyring, in output, or in a command line, whatever is run:
-/// security rules B3, B7, B12, B15. The sandbox's canary looks everywhere at its end.
+/// rules B3, B7, B12, B15 and T1. The sandbox's canary looks everywhere at its end.
 @Suite struct LeakTests {
   private static let recipe = """
     [login]

@@ -1,6 +1,6 @@
 import Testing
 
-/// Which socket gets a request, by how the URL is spelled: security rule A8. `P` in a target stands
+/// Which socket gets a request, by how the URL is spelled: rules A8 and T2. `P` in a target stands
 /// for the port, which is the same on all addresses.
 @Suite struct OriginURLTests {
   struct Row {

@@ -1,7 +1,7 @@
 import Glibc
 import Testing
 
-/// The password prompt on a terminal, and the bytes of a password: security rules A3, C8.
+/// The password prompt on a terminal, and the bytes of a password: rules A3, A11 and C8.
 @Suite struct PromptTests {
   private func with(_ body: (Sandbox, Recorder, _ prompt: String) async throws -> Void) async throws
   {

@@ -1,0 +1,116 @@
+#!/usr/bin/env bash
+# Whether comments and documents agree: what a comment cites is there, each rule has tests, and each
+# test that a rule names exists. Tests/lint.sh runs it.
+#
+#   Tests/lint-documents.sh [FOLDER]     looks at the repository in FOLDER, or at its own
+#
+# Exits with 0 when nothing was found, with 1 and one line for each finding otherwise.
+
+set -u
+export LC_ALL=C
+cd "${1:-$(dirname "$0")/..}" || exit 2
+rules=docs/security.md design=docs/design.md
+[ -f "$rules" ] && [ -f "$design" ] || { echo "lint: no $rules and $design in $PWD" >&2; exit 2; }
+
+found=0
+
+report() { # MESSAGE: standard input is a list of findings.
+  local line
+  while IFS= read -r line; do
+    printf '%s\n    %s\n' "$line" "$1"
+    found=1
+  done
+}
+
+# What comments cite, as FILE:LINE KEY, KEY being `rule A16` or `design 4`; a list of several is
+# taken apart. A comment may break anywhere, so its lines are joined; LINE is where it begins.
+citations() { # FOLDER...
+  find "$@" -type f \( -name '*.swift' -o -name '*.[ch]' -o -name '*.sh' -o -name '*.py' \) \
+    -exec awk '
+      function flush(    rest, list, word, kind) {
+        rest = text
+        while (match(rest, /([Rr]ules?|[Dd]esign) ([ABCT][0-9]+|[0-9]+)((, and |, | and | to )([ABCT][0-9]+|[0-9]+))*/)) {
+          list = substr(rest, RSTART, RLENGTH)
+          rest = substr(rest, RSTART + RLENGTH)
+          kind = tolower(substr(list, 1, 1)) == "r" ? "rule" : "design"
+          while (match(list, /[ABCT]?[0-9]+/)) {
+            word = substr(list, RSTART, RLENGTH)
+            list = substr(list, RSTART + RLENGTH)
+            if ((kind == "rule") == (word ~ /^[ABCT]/)) print place " " kind " " word
+          }
+        }
+        text = ""
+      }
+      FNR == 1 { flush() }
+      match($0, /^[ \t]*(\/\/\/?|#)/) {
+        if (text == "") place = FILENAME ":" FNR
+        text = text " " substr($0, RLENGTH + 2)
+        gsub(/ +/, " ", text)
+        next
+      }
+      { flush(); if (/\/\/|# /) { place = FILENAME ":" FNR; text = $0; flush() } }
+      END { flush() }' {} +
+}
+
+# The rules, and each with the tests that it names: `RULE SUITE/TEST`, `RULE -` for a rule without.
+named=$(awk '
+  /^#/ { if (rule != "" && !count) print rule " -"; rule = ""; inTests = 0 }
+  /^### [ABCT][0-9]+ / { rule = $2; count = 0 }
+  /^\*\*Tests\.\*\*/ { inTests = 1 }
+  /^$/ { inTests = 0 }
+  rule != "" && inTests {
+    line = $0
+    while (match(line, /`[A-Za-z0-9_]+\/[A-Za-z0-9_]+`/)) {
+      print rule " " substr(line, RSTART + 1, RLENGTH - 2)
+      count++
+      line = substr(line, RSTART + RLENGTH)
+    }
+  }
+  END { if (rule != "" && !count) print rule " -" }' "$rules")
+
+# The tests, as SUITE/TEST: a function after @Test, in the type at the left margin that it is in.
+tests=$(find Tests -type f -name '*.swift' -exec awk '
+  FNR == 1 { suite = ""; isTest = 0 }
+  /^(@[A-Za-z].* )?((final|public|private) )*(struct|class|enum|actor|extension) / {
+    match($0, /(struct|class|enum|actor|extension) [A-Za-z0-9_]+/)
+    suite = substr($0, RSTART, RLENGTH)
+    sub(/^[a-z]+ /, "", suite)
+  }
+  /@Test/ { isTest = 1 }
+  isTest && match($0, /func `?[A-Za-z0-9_]+/) {
+    name = substr($0, RSTART + 5, RLENGTH - 5)
+    sub(/`/, "", name)
+    print suite "/" name
+    isTest = 0
+  }' {} + | sort -u)
+
+cited=$(citations Sources Tests $([ -d Plugins ] && echo Plugins))
+known=$(
+  cut -d' ' -f1 <<<"$named" | sort -u | sed 's/^/rule /'
+  # Numbers kept for what is not built.
+  sed -n '/^## Not built yet/,$p' "$rules" | grep -oE '\b[ABCT][0-9]+\b' | sed 's/^/rule /'
+  sed -nE 's/^## ([0-9]+)\. .*/design \1/p' "$design"
+)
+
+findings=$(awk 'NR == FNR { known[$0]; next } { key = $0; sub(/^[^ ]* /, "", key) }
+  !(key in known) && $0 != ""' <(echo "$known") <(echo "$cited"))
+[ -z "$findings" ] || report "neither $rules nor $design has what this comment cites" <<<"$findings"
+
+findings=$(sed -nE 's/^(.*) -$/\1/p' <<<"$named")
+[ -z "$findings" ] || report "this rule of $rules names no test" <<<"$findings"
+
+findings=$(awk 'NR == FNR { cited[$3]; next } !($1 in cited) && !seen[$1]++ { print $1 }' \
+  <(grep '^Tests/' <<<"$cited") <(echo "$named"))
+[ -z "$findings" ] || report "no comment in Tests cites this rule" <<<"$findings"
+
+findings=$(awk 'NR == FNR { tests[$0]; next } $2 != "-" && !($2 in tests)' \
+  <(echo "$tests") <(echo "$named"))
+[ -z "$findings" ] || report "Tests has no such test, which $rules names" <<<"$findings"
+
+# What a reader of the repository cannot open.
+findings=$(grep -rnHE --include='*.swift' --include='*.[ch]' --include='*.sh' --include='*.py' \
+  -e '^\s*(//|#).*([Cc]ontract,? sections?|[Ss]ecurity rule|(screens|contract|layout|oauth|backends)\.md|\([ABC][0-9]+\))' \
+  Sources Tests | grep -v '^Tests/lint-documents.sh:')
+[ -z "$findings" ] || report 'cite (rule A16) or (design 4), as CONTRIBUTING.md says' <<<"$findings"
+
+exit "$found"
