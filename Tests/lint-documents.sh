@@ -22,10 +22,12 @@ report() { # MESSAGE: standard input is a list of findings.
   done
 }
 
-# What comments cite, as FILE:LINE KEY, KEY being `rule A16` or `design 4`; a list of several is
-# taken apart. A comment may break anywhere, so its lines are joined; LINE is where it begins.
-citations() { # FOLDER...
-  find "$@" -type f \( -name '*.swift' -o -name '*.[ch]' -o -name '*.sh' -o -name '*.py' \) \
+# What comments and documents cite, as FILE:LINE KEY, KEY being `rule A16` or `design 4`; a list of
+# several is taken apart. A comment may break anywhere, so its lines are joined, as are those of a
+# paragraph; LINE is where it begins.
+citations() { # FILE-OR-FOLDER...
+  find "$@" -type f \
+    \( -name '*.swift' -o -name '*.[ch]' -o -name '*.sh' -o -name '*.py' -o -name '*.md' \) \
     -exec awk '
       function flush(    rest, list, word, kind) {
         rest = text
@@ -42,6 +44,13 @@ citations() { # FOLDER...
         text = ""
       }
       FNR == 1 { flush() }
+      FILENAME ~ /\.md$/ {
+        if ($0 == "") { flush(); next }
+        if (text == "") place = FILENAME ":" FNR
+        text = text " " $0
+        gsub(/ +/, " ", text)
+        next
+      }
       match($0, /^[ \t]*(\/\/\/?|#)/) {
         if (text == "") place = FILENAME ":" FNR
         text = text " " substr($0, RLENGTH + 2)
@@ -84,7 +93,7 @@ tests=$(find Tests -type f -name '*.swift' -exec awk '
     isTest = 0
   }' {} + | sort -u)
 
-cited=$(citations Sources Tests $([ -d Plugins ] && echo Plugins))
+cited=$(citations Sources Tests Plugins docs CONTRIBUTING.md README.md SECURITY.md 2>/dev/null)
 known=$(
   cut -d' ' -f1 <<<"$named" | sort -u | sed 's/^/rule /'
   # Numbers kept for what is not built.
@@ -94,7 +103,7 @@ known=$(
 
 findings=$(awk 'NR == FNR { known[$0]; next } { key = $0; sub(/^[^ ]* /, "", key) }
   !(key in known) && $0 != ""' <(echo "$known") <(echo "$cited"))
-[ -z "$findings" ] || report "neither $rules nor $design has what this comment cites" <<<"$findings"
+[ -z "$findings" ] || report "neither $rules nor $design has what this cites" <<<"$findings"
 
 findings=$(sed -nE 's/^(.*) -$/\1/p' <<<"$named")
 [ -z "$findings" ] || report "this rule of $rules names no test" <<<"$findings"

@@ -184,6 +184,38 @@ import Testing
     }
   }
 
+  /// A stored password is for the programs that ask for one (rule B15).
+  @Test func storedPasswordIsForGitAndDocker() async throws {
+    try await Sandbox.with { box in
+      let password = box.canary.make("password")
+      let api = try box.recorder()
+      try box.profile("files", "url = \"\(api.url)\"\npreset = \"http-basic\"\n")
+      try await box.signIn("files", as: "ada", password: password)
+      let git = try await box.run(
+        "helper", "git", "get", stdin: "protocol=http\nhost=\(api.authority)\n\n",
+        mayPrint: [password])
+      #expect(git.stdout == "username=ada\npassword=\(password)\n")
+      #expect(git.stderr == "" && git.status == 0)
+      let docker = try await box.run(
+        "helper", "docker", "get", stdin: api.url, mayPrint: [password])
+      #expect(try JSON(parsing: docker.stdout)["Secret"]?.string == password)
+      #expect(docker.stderr == "" && docker.status == 0)
+      let index = #"{"v":1,"registry":{"index-url":"sparse+\#(api.url)/"},"kind":"get"}"#
+      let others: [(words: [String], stdin: String, stdout: String)] = [
+        (["bazel", "get"], #"{"uri":"\#(api.url)/x"}"#, ""),
+        (["cargo", "--cargo-plugin"], index + "\n", "{\"v\":[1]}\n"),
+        (["kubectl", "-p", "files"], "", ""), (["curl-config", "-p", "files"], "", ""),
+        (["netrc", "-p", "files"], "", ""),
+      ]
+      for (words, stdin, stdout) in others {
+        let run = try await box.run(["helper"] + words, stdin: stdin)
+        #expect(run.status == 2 && run.stdout == stdout, "\(words): \(run.stdout)")
+        #expect(run.stderr.hasPrefix("authctl: files keeps a password, not a token\n"))
+        #expect(run.hasErrorForm, "\(run.stderr)")
+      }
+    }
+  }
+
   /// A token that a server made so that it is read as more than a token (rule A5).
   @Test(arguments: [
     #"a"b"#, #"a\b"#, "a b", "a#b",

@@ -141,4 +141,37 @@ import Testing
       #expect(!shop.box.files().contains { $0.hasPrefix("run/") || $0.hasPrefix("elsewhere/") })
     }
   }
+
+  /// Only where the state folder cannot be written is the lock elsewhere: where cron finds it too.
+  @Test(.enabled(if: geteuid() == 0, "mount namespaces need root"))
+  func lockIsInTheRuntimeFolderWhereTheStateFolderIsReadOnly() async throws {
+    try await Sandbox.with { box in
+      let api = try box.recorder(
+        answering: Scene.routes([
+          "POST /login": Scene.tokens("old-token", "r1"),
+          "POST /refresh": Scene.tokens("new-token", "r2"),
+        ]))
+      try box.profile("shop", Scene.profile(api.url))
+      try await box.signIn("shop")
+      let run = try await box.run(
+        "-m", "/bin/sh", "-ec",
+        #"""
+        mount -t tmpfs none /run
+        mkdir -p -m 700 /run/user/0
+        mount --bind "$1" "$1"
+        mount -o remount,bind,ro "$1"
+        shift
+        "$@"
+        stat -c '%a %n' /run/user/0/authctl /run/user/0/authctl/* |
+          sed 's/[0-9a-f]\{64\}/HASH/'
+        """#,
+        "sh", box.stateHome, try Built.authctl(), "refresh", "-p", "shop", "-q",
+        program: "/usr/bin/unshare")
+      #expect(
+        run.stdout == "700 /run/user/0/authctl\n600 /run/user/0/authctl/HASH.lock\n",
+        "\(run.stderr)")
+      #expect(run.stderr == "" && run.status == 0)
+      #expect(try await box.storedTokens() == ["new-token"])
+    }
+  }
 }

@@ -190,6 +190,11 @@ import Testing
         Self.login + ["--password-command", "echo no such entry >&2; exit 3"])
       #expect(fails.status == 10)
       #expect(fails.stderr.contains("no such entry"))
+      let long = try await box.run(
+        Self.login + ["--password-command", "head -c 70000 /dev/zero; sleep 60"])
+      #expect(long.status == 10 && long.stdout == "")
+      #expect(
+        long.stderr == "authctl: --password-command: the command printed more than 64 KiB\n")
       for mode in [0o644, 0o620, 0o666] as [mode_t] {
         chmod(file, mode)
         let loose = try await box.run(Self.login + ["--password-file", file])
