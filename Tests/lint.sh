@@ -119,8 +119,8 @@ keys=$(grep -nHPi '^\s*\[?[\w."]*(command|exec|program)[\w."]*\s*[]=]' \
   Sources/AuthKit/Profiles/Presets/*.toml)
 [ -z "$keys" ] || report 'no profile key may name something to run' <<<"$keys"
 
-# README.md and the security rules are one page each for those who search them; what is generated or a
-# picture nobody reads as code.
+# README.md and the security rules are one page each for those who search them; what is generated or
+# a picture nobody reads as code.
 large=$(find . \( -path './.*' -o -path ./README.md -o -path ./docs/security.md \) -prune -o \
   -type f -size +19999c \
   -printf '%P: %s bytes\n')
