@@ -21,8 +21,8 @@ ZSH_FUNCTIONS ?= zsh/site-functions
 # What is installed.
 AUTHCTL ?= .build/authctl
 
-# Headers of libcurl; git and certificates to fetch the Swift packages.
-BUILD_PACKAGES := libcurl4-openssl-dev git ca-certificates
+# Headers of libcurl and libcrypto; git and certificates to fetch the Swift packages.
+BUILD_PACKAGES := libcurl4-openssl-dev libssl-dev git ca-certificates
 # What authctl opens when it runs, and a keyring on a bus to keep secrets in.
 DEMO_PACKAGES := $(BUILD_PACKAGES) libsecret-1-0 gnome-keyring dbus-daemon libglib2.0-bin
 # secret-tool, curl, mandoc and man, the second opinion of the tests; the shells of completions/.

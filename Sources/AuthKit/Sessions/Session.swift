@@ -94,9 +94,12 @@ extension Redactor {
 }
 
 /// `count` bytes from the system's generator, as hex digits.
-func randomHex(bytes count: Int) -> String {
+func randomHex(bytes count: Int) -> String { hexDigits(randomBytes(count)) }
+
+/// `count` bytes of the kernel's generator (getrandom(2)).
+func randomBytes(_ count: Int) -> [UInt8] {
   var generator = SystemRandomNumberGenerator()
-  return hexDigits((0..<count).map { _ in UInt8.random(in: 0...255, using: &generator) })
+  return (0..<count).map { _ in UInt8.random(in: 0...255, using: &generator) }
 }
 
 /// `bytes` in lower-case hexadecimal digits.
