@@ -36,15 +36,23 @@ final class Ahead {
   deinit { if isRunning { pthread_detach(thread) } }
 }
 
-/// Begins what a command is going to need: to reach the Secret Service, as `keyring` says, and to load
-/// libcurl with its thirty libraries. The keyring comes first, since it takes longest; while libcurl is
-/// being loaded no thread can be made.
+/// Begins what a command is going to need: to reach the Secret Service, as `keyring` says, or to load
+/// libcrypto, when the session is in a `sealed` file; and to load libcurl with its thirty libraries.
+/// The session comes first, since it is needed first; while libcurl is being loaded no thread can be
+/// made.
 public func beginAhead(
-  keyring: (busAddress: String?, timeout: Double)?, http: Bool
+  keyring: (busAddress: String?, timeout: Double)?, sealed: Bool, http: Bool
 ) -> SecretServiceAhead? {
   func loadCurl() { if http { _ = Ahead { _ = try? openedLibcurl() } } }
   guard let keyring else {
-    loadCurl()
+    if sealed {
+      _ = Ahead {
+        Crypto.prepare()
+        loadCurl()
+      }
+    } else {
+      loadCurl()
+    }
     return nil
   }
   return SecretServiceAhead(timeout: keyring.timeout) { () throws(Failure) in

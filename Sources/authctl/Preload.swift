@@ -24,7 +24,11 @@ struct Preload: OptionSet {
     let keyring = config.flatMap { $0.store == .secretService ? $0.storeTimeout : nil }.map {
       (busAddress: environment["DBUS_SESSION_BUS_ADDRESS"], timeout: $0)
     }
-    return Begun(keyring: beginAhead(keyring: keyring, http: contains(.http)), config: config)
+    let isSealed =
+      config?.store == .file
+      || contains(.session) && environment["AUTHCTL_STORE"] == StoreName.file.rawValue
+    let ahead = beginAhead(keyring: keyring, sealed: isSealed, http: contains(.http))
+    return Begun(keyring: ahead, config: config)
   }
 
   private static func isElsewhere(_ words: [String], _ environment: [String: String]) -> Bool {
