@@ -33,8 +33,8 @@ TEST_PACKAGES := $(DEMO_PACKAGES) libsecret-tools curl mandoc man-db bash zsh fi
 KEYRING_PACKAGES := $(TEST_PACKAGES) keepassxc libkf5wallet-bin libqca-qt5-2-plugins xvfb xdotool
 
 # The Swift runtime inside, symbols out, and nothing offered to libraries opened later: 1 ms less at
-# each start. libc, and libcurl and libsecret, which are opened when they are needed, stay outside
-# and get their security updates from the system.
+# each start. libc, and libcurl, libcrypto and libsecret, which are opened when they are needed, stay
+# outside and get their security updates from the system.
 RELEASE := -c release --product authctl --static-swift-stdlib --disable-local-rpath \
   -Xlinker -s -Xlinker --no-export-dynamic
 

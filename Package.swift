@@ -26,9 +26,7 @@ let package = Package(
     .target(name: "CLibsecret"),
     .target(
       name: "AuthKit",
-      dependencies: [
-        "CCrypto", "CCurl", "CLibsecret", "TOMLKit",
-      ],
+      dependencies: ["CCrypto", "CCurl", "CLibsecret", "TOMLKit"],
       exclude: ["Profiles/Presets"],
       swiftSettings: strict,
       plugins: ["EmbedPresets"]

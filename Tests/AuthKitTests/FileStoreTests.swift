@@ -111,8 +111,7 @@ private let (ada, bob) = (FileStoreScene.ada, FileStoreScene.bob)
     #expect(try state.store(name).text(key.profile) == payload)
   }
 
-  /// What version 0.1.0 sealed, when its cryptography came from swift-crypto and libcrypt: the same
-  /// names of files, and the same keys.
+  /// What a build of 0.1.0 with other libraries sealed: file names and keys are still the same.
   @Test(arguments: ["key-file", "passphrase"]) func fileOfVersion010(_ kind: String) throws {
     let state = try State()
     let key = "00112233445566778899aabbccddeeff"
