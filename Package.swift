@@ -18,19 +18,15 @@ let package = Package(
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
     .package(url: "https://github.com/LebJe/TOMLKit", from: "0.6.0"),
     .package(url: "https://github.com/swhitty/FlyingFox", from: "0.27.1"),
-    .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
   ],
   targets: [
     .plugin(name: "EmbedPresets", capability: .buildTool()),
-    .target(name: "CCrypt"),
+    .target(name: "CCrypto"),
     .target(name: "CCurl"),
     .target(name: "CLibsecret"),
     .target(
       name: "AuthKit",
-      dependencies: [
-        "CCrypt", "CCurl", "CLibsecret", "TOMLKit",
-        .product(name: "Crypto", package: "swift-crypto"),
-      ],
+      dependencies: ["CCrypto", "CCurl", "CLibsecret", "TOMLKit"],
       exclude: ["Profiles/Presets"],
       swiftSettings: strict,
       plugins: ["EmbedPresets"]
@@ -45,9 +41,9 @@ let package = Package(
     .executableTarget(
       name: "DemoAPI",
       dependencies: [
+        "CCrypto",
         .product(name: "FlyingFox", package: "FlyingFox"),
         .product(name: "FlyingSocks", package: "FlyingFox"),
-        .product(name: "Crypto", package: "swift-crypto"),
       ],
       path: "Tests/DemoAPI"
     ),

@@ -60,12 +60,12 @@ door 'libcurl is spoken to by these files of one room' "${import}CCurl\\b" \
   Sources/AuthKit/HTTP/Curl/Curl*.swift Sources/AuthKit/HTTP/URL/WebURL.swift
 door 'libsecret is spoken to by these files' "${import}CLibsecret\\b" \
   Sources/AuthKit/Stores/SecretService/SecretService{Bus,Prompt}.swift
-door 'libcrypt is spoken to by this one file' "${import}CCrypt\\b" \
-  Sources/AuthKit/Stores/Files/Scrypt.swift
+door 'libcrypto is called by this one file' "${import}CCrypto\\b" \
+  Sources/AuthKit/Base/Crypto.swift
 door 'TOML is read by this one file' "${import}TOMLKit\\b" \
   Sources/AuthKit/Profiles/TOML/TOMLDocument.swift
 door 'libraries are opened by the three C targets' '\bdlopen\s*\(' \
-  Sources/CCrypt/shim.c Sources/CCurl/shim.c Sources/CLibsecret/shim.c
+  Sources/CCrypto/shim.c Sources/CCurl/shim.c Sources/CLibsecret/shim.c
 door 'the one exit is in Main.swift' "$exit" \
   Sources/authctl/Main.swift
 exits=$(code "$exit" Sources/authctl/Main.swift | tail -n +2)
@@ -97,7 +97,7 @@ never 'what is true of one preset stands in its TOML file' \
 never 'Foundation costs 5 ms at each start and 50 MB; Glibc has it, or FoundationEssentials' \
   "${import}Foundation(Networking|XML|Internationalization)?\\b" Sources
 never 'AuthKit knows nothing of command lines' "${import}ArgumentParser\\b" \
-  Sources/AuthKit Sources/CCrypt Sources/CCurl Sources/CLibsecret
+  Sources/AuthKit Sources/CCrypto Sources/CCurl Sources/CLibsecret
 never 'AuthKit knows nothing of authctl' "${import}authctl\\b" Sources
 
 # In Swift "\r\n" is one Character, and a letter with a combining mark is another one than without:

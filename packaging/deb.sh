@@ -2,7 +2,7 @@
 # Makes .build/dist/authctl_VERSION-1_ARCH.deb of .build/authctl, man/ and completions/.
 #
 # What the program is linked with is found by dpkg-shlibdeps; what it opens when it runs (libcurl,
-# libsecret, libcrypt) is named here. The Swift runtime is inside.
+# libsecret, libcrypto) is named here. The Swift runtime is inside.
 #
 # Conflicts: Canonical's package authd has another program at /usr/bin/authctl. An alternative would
 # need both packages to give up the name, and a diversion would take it from a package that others
@@ -55,7 +55,7 @@ Priority: optional
 Architecture: $architecture
 Maintainer: $maintainer <$email>
 Installed-Size: $(du -k -s --apparent-size "$root/usr" | cut -f 1)
-Depends: ${linked#shlibs:Depends=}, libcrypt1, libcurl4, libsecret-1-0
+Depends: ${linked#shlibs:Depends=}, libcurl4, libsecret-1-0, libssl3
 Recommends: ca-certificates
 Suggests: gnome-keyring | kwalletmanager | keepassxc
 Conflicts: authd

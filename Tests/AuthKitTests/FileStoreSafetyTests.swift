@@ -16,7 +16,7 @@ private let (ada, bob) = (FileStoreScene.ada, FileStoreScene.bob)
   func filesThatOthersCouldReadOrHaveMadeAreRefused(_ name: StoreName) throws {
     let state = try State()
     try state.store(name).write(Secret("one"), key: ada)
-    let path = state.file("shop", "ada", name == .file ? "sealed" : "plaintext")
+    let path = try state.file("shop", "ada", name == .file ? "sealed" : "plaintext")
     for mode in [0o640, 0o604, 0o660, 0o666, 0o644] as [mode_t] {
       try #require(chmod(path, mode) == 0)
       let failure = try #require(state.store(name).readFailure())

@@ -36,8 +36,8 @@ enum FileStoreScene {
         sealedWith: name == .file ? key : nil)
     }
 
-    func file(_ profile: String, _ account: String, _ suffix: String = "sealed") -> String {
-      sessions + "/" + FileLock.fileName(profile: profile, account: account) + "." + suffix
+    func file(_ profile: String, _ account: String, _ suffix: String = "sealed") throws -> String {
+      try sessions + "/" + FileLock.fileName(profile: profile, account: account) + "." + suffix
     }
 
     func files() -> [String] {

@@ -51,8 +51,8 @@ private let (ada, bob) = (FileStoreScene.ada, FileStoreScene.bob)
     let state = try State()
     try state.store().write(Secret("sealed"), key: ada)
     try state.store(.plaintext).write(Secret("plain"), key: ada)
-    let sealed = state.file("shop", "ada")
-    let plain = state.file("shop", "ada", "plaintext")
+    let sealed = try state.file("shop", "ada")
+    let plain = try state.file("shop", "ada", "plaintext")
     let hash = "add6045959f1da63c49aebec42dc36813190731907d08b3b98341ebe27252145"
     #expect(state.files() == [hash + ".plaintext", hash + ".sealed", "lock"])
     for path in [sealed, plain, state.sessions + "/lock"] {
@@ -111,6 +111,29 @@ private let (ada, bob) = (FileStoreScene.ada, FileStoreScene.bob)
     #expect(try state.store(name).text(key.profile) == payload)
   }
 
+  /// What a build of 0.1.0 with other libraries sealed: file names and keys are still the same.
+  @Test(arguments: ["key-file", "passphrase"]) func fileOfVersion010(_ kind: String) throws {
+    let state = try State()
+    let key = "00112233445566778899aabbccddeeff"
+    try state.put(Array((key + key).utf8), at: state.path + "/key")
+    let store =
+      kind == "key-file"
+      ? state.store() : state.store(["AUTHCTL_STORE_PASSPHRASE": "correct horse battery staple"])
+    try store.open()
+    let folder = #filePath.split(separator: "/").dropLast(2).joined(separator: "/")
+    let sealed = try #require(state.bytes("/\(folder)/Fixtures/sealed-0.1.0/\(kind).sealed"))
+    let name = "b30bd8a4b1e037cea1ed4d8714f56cae760802bc25dcf0983008400326329e95.sealed"
+    try state.put(sealed, at: state.sessions + "/" + name)
+    let text = try #require(try store.text("shop", "ada@shop.example"))
+    let session = try JSONValue.parse(text)
+    #expect(session["values"]?["access_token"]?.text == "access-of-0.1.0", "\(text)")
+    let item = try #require(try store.list().first)
+    #expect(item.account == "ada@shop.example" && item.origin == "http://127.0.0.1:18080")
+    // The next writing takes the salt of the passphrase over.
+    try store.write(Secret("new"), key: ada)
+    #expect(try store.text() == "new" && store.list().count == 2)
+  }
+
   // MARK: Keys
 
   @Test func listNeedsNoKey() throws {
@@ -137,13 +160,13 @@ private let (ada, bob) = (FileStoreScene.ada, FileStoreScene.bob)
   @Test func anotherKeyOpensNothing() throws {
     let state = try State()
     try state.store().write(Secret("one"), key: ada)
-    let before = state.bytes(state.file("shop", "ada"))
+    let before = state.bytes(try state.file("shop", "ada"))
     let failure = try #require(state.store(key: "other").readFailure())
     #expect(failure.message == "shop: the stored session of ada was sealed with another key")
     #expect(failure.hint == "authctl login -p shop -u ada replaces it")
     #expect(failure.kind == .storeLocked)
     #expect(failure.profile == "shop" && failure.account == "ada")
-    #expect(state.bytes(state.file("shop", "ada")) == before)
+    #expect(state.bytes(try state.file("shop", "ada")) == before)
     // Who has only the other key can still sign in anew.
     try state.store(key: "other").write(Secret("two"), key: ada)
     #expect(try state.store(key: "other").text() == "two")
@@ -159,7 +182,7 @@ private let (ada, bob) = (FileStoreScene.ada, FileStoreScene.bob)
     try first.write(Secret("one"), key: ada)
     try second.write(Secret("two"), key: bob)
     let derivations = try [ada, bob].map { key in
-      let bytes = try #require(state.bytes(state.file(key.profile, key.account)))
+      let bytes = try #require(state.bytes(try state.file(key.profile, key.account)))
       return try bytes.withUnsafeBytes { try SealedFile($0, label: "it").header.derivation }
     }
     #expect(derivations[0] == derivations[1])
@@ -182,7 +205,7 @@ private let (ada, bob) = (FileStoreScene.ada, FileStoreScene.bob)
   @Test func damagedFileIsToldAndKept() throws {
     let state = try State()
     try state.store().write(Secret("one"), key: ada)
-    let path = state.file("shop", "ada")
+    let path = try state.file("shop", "ada")
     let whole = try #require(state.bytes(path))
     var flipped = whole
     flipped[whole.count - 1] ^= 0x80
@@ -218,7 +241,7 @@ private let (ada, bob) = (FileStoreScene.ada, FileStoreScene.bob)
     try state.store(name).write(Secret("ada's"), key: ada)
     try state.store(name).write(Secret("bob's"), key: bob)
     let suffix = name == .file ? "sealed" : "plaintext"
-    let (mine, his) = (state.file("shop", "ada", suffix), state.file("shop", "bob", suffix))
+    let (mine, his) = try (state.file("shop", "ada", suffix), state.file("shop", "bob", suffix))
     let (adas, bobs) = (state.bytes(mine) ?? [], state.bytes(his) ?? [])
     try state.put(bobs, at: mine)
     try state.put(adas, at: his)
@@ -238,7 +261,7 @@ private let (ada, bob) = (FileStoreScene.ada, FileStoreScene.bob)
   @Test func plainFileIsTwoLinesOfJSON() throws {
     let state = try State()
     try state.store(.plaintext).write(Secret(#"{"a":1}"#), key: ada)
-    let path = state.file("shop", "ada", "plaintext")
+    let path = try state.file("shop", "ada", "plaintext")
     let text = String(decoding: state.bytes(path) ?? [], as: UTF8.self)
     #expect(
       text == #"{"authctl":1,"profile":"shop","account":"ada","origin":"https://api.shop.example","#

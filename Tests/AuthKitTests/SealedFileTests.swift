@@ -240,10 +240,10 @@ import Testing
   /// The header is not believed before the key is known: it cannot order work. Taking the file
   /// apart is what fails, and that knows no key.
   @Test(arguments: [
-    ("log2N", "40"), ("log2N", "19"), ("log2N", "14"), ("log2N", "0"), ("log2N", "-17"),
+    ("log2N", "40"), ("log2N", "18"), ("log2N", "14"), ("log2N", "0"), ("log2N", "-17"),
     ("log2N", "63"), ("log2N", "64"), ("log2N", "9223372036854775807"), ("log2N", "1e308"),
     ("log2N", "17.5"), ("log2N", "\"17\""), ("log2N", "null"), ("r", "9"), ("r", "7"),
-    ("r", "1073741824"), ("p", "0"), ("p", "5"), ("p", "-1"), ("p", "4294967297"),
+    ("r", "1073741824"), ("p", "0"), ("p", "2"), ("p", "-1"), ("p", "4294967297"),
     ("kdf_salt", "\"\""), ("kdf_salt", "\"5a\""), ("kdf_salt", "\"" + "5$" + "\""),
     ("kdf_salt", "\"" + String(repeating: "5a", count: 17) + "\""), ("kdf", "\"none\""),
     ("kdf", "null"), ("salt", "\"\""), ("salt", "\"zz\""), ("salt", "null"),
@@ -256,10 +256,10 @@ import Testing
     #expect(throws: Failure.self) { try parsed(bytes) }
   }
 
-  @Test(arguments: [15, 16, 17, 18], [1, 4])
-  func acceptedDerivations(_ log2N: Int, _ p: Int) throws {
+  @Test(arguments: [15, 16, 17])
+  func acceptedDerivations(_ log2N: Int) throws {
     let salt = String(repeating: "5A", count: 16)
-    let scrypt = Scrypt(log2N: log2N, r: 8, p: p, salt: salt)
+    let scrypt = Scrypt(log2N: log2N, r: 8, p: 1, salt: salt)
     #expect(scrypt.isAccepted)
     #expect(try parsed(try seal(by: .scrypt(scrypt))).header.derivation == .scrypt(scrypt))
   }

@@ -99,6 +99,32 @@ import Testing
     #expect(failure.kind == .storeLocked)
   }
 
+  /// 32 bytes, but a phrase and the line end of an editor.
+  @Test(arguments: [
+    "correct horse battery staple or\n", String(repeating: "x", count: 31) + "\n",
+    String(repeating: "0", count: 30) + "\r\n",
+  ])
+  func lineOfTextIsNoKey(_ content: String) throws {
+    try #require(content.utf8.count == 32)
+    let folder = try Folder()
+    let path = try folder.write(Array(content.utf8))
+    let failure = try #require(flaw(folder.key(["AUTHCTL_STORE_KEY_FILE": path])))
+    #expect(
+      failure.message == "AUTHCTL_STORE_KEY_FILE: \(path) is not a key, but a line of text: "
+        + "32 random bytes, 64 hex digits or 44 base64 characters")
+    #expect(failure.hint == Self.makeOne)
+    #expect(failure.kind == .storeLocked)
+  }
+
+  /// A random key may end like a line.
+  @Test func randomBytesBeforeALineEndAreAKey() throws {
+    let folder = try Folder()
+    let content = Self.bytes.dropLast() + [UInt8(ascii: "\n")]
+    let path = try folder.write(Array(content))
+    let key = try folder.key(["AUTHCTL_STORE_KEY_FILE": path]).key(for: .file, label: "it")
+    #expect(text(key) == Array(content))
+  }
+
   // MARK: Where it comes from
 
   @Test func withoutAnySourceThereIsNone() throws {
@@ -222,15 +248,15 @@ import Testing
     #expect(caution("\u{E4}\u{F6}\u{FC}\u{E4}\u{F6}\u{FC}") == nil)
   }
 
-  @Test func longPassphraseIsRefused() throws {
+  @Test func passphraseMayBeLong() throws {
     let folder = try Folder()
     let scrypt = Scrypt(log2N: 15, r: 8, p: 1, salt: String(repeating: "0", count: 32))
-    let longest = folder.key(["AUTHCTL_STORE_PASSPHRASE": String(repeating: "x", count: 511)])
-    #expect(flaw(longest, .scrypt(scrypt)) == nil)
-    let longer = folder.key(["AUTHCTL_STORE_PASSPHRASE": String(repeating: "x", count: 512)])
-    let failure = try #require(flaw(longer, .scrypt(scrypt)))
-    #expect(failure.message == "AUTHCTL_STORE_PASSPHRASE is longer than 511 bytes")
-    #expect(failure.kind == .storeLocked)
+    let keys = try [511, 512, 4096].map { count in
+      let phrase = String(repeating: "x", count: count)
+      let key = folder.key(["AUTHCTL_STORE_PASSPHRASE": phrase])
+      return text(try key.key(for: .scrypt(scrypt), label: "it"))
+    }
+    #expect(Set(keys).count == 3)
   }
 
   // MARK: Files that are too open, or another's

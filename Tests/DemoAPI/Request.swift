@@ -1,4 +1,3 @@
-import Crypto
 import FlyingFox
 import Foundation
 
@@ -27,14 +26,14 @@ struct Request: Sendable {
       .sorted { $0.0 < $1.0 }
     var kept = Data()
     var length = 0
-    var hash = SHA256()
+    let digest = Digest()
     for try await piece in request.bodySequence {
       kept.append(piece.prefix(max(0, 1 << 20 - kept.count)))
       length += piece.count
-      hash.update(data: piece)
+      digest.update(piece)
     }
     (body, bodyLength) = (kept, length)
-    bodySHA256 = hash.finalize().map { String(format: "%02x", $0) }.joined()
+    bodySHA256 = digest.finish()
   }
 
   func header(_ name: String) -> String? { headers.first { $0.name == name }?.value }

@@ -1,9 +1,8 @@
-import Crypto
 import Foundation
 
 /// Makes tokens and cookies. The key lives as long as the process.
 struct Signer: Sendable {
-  private let key = SymmetricKey(size: .bits256)
+  private let key = (0..<32).map { _ in UInt8.random(in: .min ... .max) }
 
   /// A JSON Web Token (RFC 7519), signed with HS256.
   func jwt(_ claims: JSON) -> String {
@@ -15,7 +14,7 @@ struct Signer: Sendable {
   /// Text that only this server can have written: base64, two hyphens, and its MAC in hex.
   func seal(_ text: String) -> String {
     let payload = Data(text.utf8).base64EncodedString()
-    let sealed = payload + "--" + mac(payload).map { String(format: "%02x", $0) }.joined()
+    let sealed = payload + "--" + mac(payload).hex
     return sealed.addingPercentEncoding(withAllowedCharacters: .alphanumerics.union(["-"])) ?? ""
   }
 
@@ -30,7 +29,7 @@ struct Signer: Sendable {
   }
 
   private func mac(_ text: String) -> Data {
-    Data(HMAC<SHA256>.authenticationCode(for: Data(text.utf8), using: key))
+    Data(Digest.mac(text, key: key))
   }
 
   private static func base64url(_ text: String) -> String { base64url(Data(text.utf8)) }

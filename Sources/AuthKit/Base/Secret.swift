@@ -14,6 +14,15 @@ package struct Secret: ~Copyable {
     buffer.copyMemory(from: bytes)
   }
 
+  /// `count` bytes, zero until `fill` writes them: no copy of them is made.
+  init<E: Error>(
+    count: Int, filledBy fill: (UnsafeMutableRawBufferPointer) throws(E) -> Void
+  ) throws(E) {
+    buffer = .allocate(byteCount: count, alignment: 1)
+    buffer.initializeMemory(as: UInt8.self, repeating: 0)
+    try fill(buffer)
+  }
+
   /// The UTF-8 of `text`, for values that already are a Swift string.
   package init(_ text: String) {
     buffer = .allocate(byteCount: text.utf8.count, alignment: 1)

@@ -21,10 +21,14 @@ struct Preload: OptionSet {
   func begin(_ words: [String], _ environment: [String: String]) -> Begun {
     let mayAskKeyring = contains(.session) && !Self.isElsewhere(words, environment)
     let config = mayAskKeyring ? try? App.profiles(environment).config() : nil
-    // The keyring first: it takes longest, and while libcurl and its thirty libraries are being
+    // The session first, since it is needed first; while libcurl and its thirty libraries are being
     // loaded no thread can be made.
     guard let config, config.store == .secretService else {
-      loadCurl()
+      if Self.isSealed(config, environment), contains(.session) {
+        Crypto.prepareAhead(then: loadCurl)
+      } else {
+        loadCurl()
+      }
       return Begun(keyring: nil, config: config)
     }
     let keyring = SecretServiceAhead(
@@ -35,6 +39,10 @@ struct Preload: OptionSet {
 
   private func loadCurl() {
     if contains(.http) { CurlClient.loadAhead() }
+  }
+
+  private static func isSealed(_ config: Config?, _ environment: [String: String]) -> Bool {
+    config?.store == .file || environment["AUTHCTL_STORE"] == StoreName.file.rawValue
   }
 
   private static func isElsewhere(_ words: [String], _ environment: [String: String]) -> Bool {

@@ -306,4 +306,29 @@ import Testing
       #expect(try await files.run("get", "/me", "-u", Shop.ada).stdout == Shop.me)
     }
   }
+
+  /// Neither key nor names of files without libcrypto: it is said, and nothing is forgotten.
+  @Test func withoutLibcrypto() async throws {
+    try await FileShop.with { files in
+      try await files.signIn()
+      let before = files.files
+      try await files.api.reset()
+      // The dynamic linker takes this one, and it is no library.
+      try files.box.write("broken/libcrypto.so.3", "")
+      let env = ["LD_LIBRARY_PATH": files.box.root + "/broken"]
+      for words in [["token"], ["status"], ["whoami", "--offline"], ["logout"]] {
+        let run = try await files.box.run(words, env: files.env.merging(env) { $1 })
+        #expect(
+          run.stderr == """
+            authctl: libcrypto 3 of OpenSSL is not installed
+            hint: apt install libssl3
+
+            """, "\(words)")
+        #expect(run.stdout == "" && run.status == 12, "\(words)")
+      }
+      #expect(try await files.api.counts() == [:])
+      #expect(files.files == before)
+      #expect(try await files.run("get", "/me").stdout == Shop.me)
+    }
+  }
 }

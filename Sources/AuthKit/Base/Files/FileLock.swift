@@ -1,4 +1,3 @@
-internal import Crypto
 internal import Glibc
 
 /// An advisory lock on a file (flock(2)): held for the time of a closure, gone with its holder.
@@ -16,7 +15,7 @@ package enum FileLock {
     _ work: () throws(Failure) -> R
   ) throws(Failure) -> R {
     let folder = try usable(folder)
-    let path = folder + "/" + fileName(profile: profile, account: account) + ".lock"
+    let path = try folder + "/" + fileName(profile: profile, account: account) + ".lock"
     let descriptor = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)
     guard descriptor >= 0 else {
       throw Failure(
@@ -62,8 +61,8 @@ package enum FileLock {
   }
 
   /// SHA-256 of the names: they may hold anything, a file name may not.
-  static func fileName(profile: String, account: String) -> String {
-    hexDigits(SHA256.hash(data: Array(profile.utf8) + [0] + Array(account.utf8)))
+  static func fileName(profile: String, account: String) throws(Failure) -> String {
+    hexDigits(try Crypto.sha256(Array(profile.utf8) + [0] + Array(account.utf8)))
   }
 
   /// `folder`, or where the state folder cannot be written the runtime folder of this user.

@@ -1,7 +1,10 @@
 /// `count` bytes from the system's generator, as hex digits.
-func randomHex(bytes count: Int) -> String {
+func randomHex(bytes count: Int) -> String { hexDigits(randomBytes(count)) }
+
+/// `count` bytes of the kernel's generator (getrandom(2)).
+func randomBytes(_ count: Int) -> [UInt8] {
   var generator = SystemRandomNumberGenerator()
-  return hexDigits((0..<count).map { _ in UInt8.random(in: 0...255, using: &generator) })
+  return (0..<count).map { _ in UInt8.random(in: 0...255, using: &generator) }
 }
 
 /// `bytes` in lower-case hexadecimal digits.
@@ -9,4 +12,18 @@ func hexDigits(_ bytes: some Sequence<UInt8>) -> String {
   let digits = Array("0123456789abcdef".utf8)
   return String(
     decoding: bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
+}
+
+/// The bytes that hexadecimal digits stand for; nil for anything else.
+func hexDecoded(_ text: some Collection<UInt8>) -> [UInt8]? {
+  var digits = text.makeIterator()
+  var bytes: [UInt8] = []
+  bytes.reserveCapacity(text.count / 2)
+  while let high = digits.next() {
+    guard let low = digits.next(), let upper = hexValue(high), let lower = hexValue(low) else {
+      return nil
+    }
+    bytes.append(upper << 4 | lower)
+  }
+  return bytes
 }

@@ -44,7 +44,13 @@ package final class FileStore: SessionStore {
     guard !profile.utf8.contains(0), !account.utf8.contains(0) else {
       throw Failure(.failed, "a name with a NUL byte cannot be kept in a file")
     }
-    return FileLock.fileName(profile: profile, account: account) + suffix
+    return try FileLock.fileName(profile: profile, account: account) + suffix
+  }
+
+  /// Whether a file is where that session belongs.
+  func isNamed(_ name: String, after session: SessionKey) throws(Failure) -> Bool {
+    let own = try FileLock.fileName(profile: session.profile, account: session.account) + suffix
+    return own.utf8.elementsEqual(name.utf8)
   }
 
   // MARK: SessionStore
@@ -153,14 +159,15 @@ package final class FileStore: SessionStore {
   private func headers(in folder: borrowing SessionFolder) throws(Failure) -> [Header?] {
     var headers: [Header?] = []
     for name in try folder.names(suffix) {
+      var header: Header?
       do throws(Failure) {
         guard let content = try folder.read(name) else { continue }
-        let header = try content.withBytes { (bytes) throws(Failure) in try self.header(of: bytes) }
-        let own = try fileName(header.session.profile, header.session.account)
-        headers.append(own.utf8.elementsEqual(name.utf8) ? header : nil)
-      } catch {
-        headers.append(nil)
-      }
+        header = try content.withBytes { (bytes) throws(Failure) in try self.header(of: bytes) }
+      } catch {}
+      headers.append(
+        try header.flatMap { (header) throws(Failure) in
+          try isNamed(name, after: header.session) ? header : nil
+        })
     }
     return headers
   }

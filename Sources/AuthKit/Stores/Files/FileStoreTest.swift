@@ -73,8 +73,7 @@ extension FileStore {
   ) throws(Failure) {
     let label = folder.place(name)
     let session = try header(of: bytes, label: label).session
-    let own = FileLock.fileName(profile: session.profile, account: session.account) + suffix
-    guard own.utf8.elementsEqual(name.utf8) else {
+    guard try isNamed(name, after: session) else {
       throw Failure(.storeMissing, "\(label) is that of another profile or account: it was moved")
     }
   }

@@ -1,7 +1,3 @@
-internal import Crypto
-internal import FoundationEssentials
-internal import Glibc
-
 /// A session as the store `file` keeps it (security rule B9). No files are read or written here.
 ///
 ///     AUTHCTL1        8 bytes
@@ -43,7 +39,7 @@ struct SealedFile {
   private static let magic = Array("AUTHCTL1".utf8)
   private static let largestHeader = 4096
   /// What nonce and tag take.
-  private static let least = 12 + 16
+  private static let least = Crypto.nonceLength + Crypto.tagLength
 
   // MARK: Reading
 
@@ -83,22 +79,17 @@ struct SealedFile {
   /// - Parameter key: the store's.
   /// - Throws: `store_locked` when another key has sealed it, `store_missing` when it was changed.
   func payload(_ key: SharedSecret) throws(Failure) -> Secret {
-    guard header.keyName.utf8.elementsEqual(Self.name(of: key).utf8) else {
+    guard header.keyName.utf8.elementsEqual(try Self.name(of: key).utf8) else {
       throw Failure(.storeLocked, "\(label) was sealed with another key")
     }
-    do {
-      var plain = try AES.GCM.open(
-        AES.GCM.SealedBox(combined: box), using: Self.sessionKey(key, salt: header.salt),
-        authenticating: head)
-      var payload = SecretBuilder(capacity: plain.count)
-      plain.withUnsafeMutableBytes { bytes in
-        payload.append(UnsafeRawBufferPointer(bytes))
-        if let base = bytes.baseAddress { explicit_bzero(base, bytes.count) }
-      }
-      return payload.secret()
-    } catch {
+    let payload = try Crypto.open(
+      Array(box.dropFirst(Crypto.nonceLength)),
+      with: Self.sessionKey(key, salt: header.salt),
+      nonce: Array(box.prefix(Crypto.nonceLength)), authenticating: head)
+    guard let payload else {
       throw Failure(.storeMissing, "\(label) was changed or damaged after it was sealed")
     }
+    return payload
   }
 
   // MARK: Writing
@@ -113,42 +104,34 @@ struct SealedFile {
     by derivation: Derivation
   ) throws(Failure) -> [UInt8] {
     let header = Header(
-      derivation: derivation, salt: randomHex(bytes: 32), keyName: name(of: key), session: session)
+      derivation: derivation, salt: randomHex(bytes: 32), keyName: try name(of: key),
+      session: session)
     let text = Array(header.json.serialized().utf8)
     guard text.count <= largestHeader else {
       throw Failure(.storeMissing, "the names of a session are too long for a sealed file")
     }
     let length = [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: text.count >> $0) }
     let head = magic + length + text
-    let box = payload.withBytes { bytes in
-      try? AES.GCM.seal(
-        bytes.bindMemory(to: UInt8.self), using: sessionKey(key, salt: header.salt),
-        authenticating: head
-      ).combined
+    let nonce = randomBytes(Crypto.nonceLength)
+    let sessionKey = try sessionKey(key, salt: header.salt)
+    let box = try payload.withBytes { (bytes) throws(Failure) in
+      try Crypto.seal(bytes, with: sessionKey, nonce: nonce, authenticating: head)
     }
-    guard let box else { throw Failure(.storeMissing, "AES-256-GCM cannot seal the session") }
-    return head + box
+    return head + nonce + box
   }
 
   // MARK: Keys
 
-  private static func sessionKey(_ key: SharedSecret, salt: String) -> SymmetricKey {
-    derived(from: key, salt: hexDecoded(salt.utf8) ?? [], info: "authctl session v1", bytes: 32)
+  private static func sessionKey(
+    _ key: SharedSecret, salt: String
+  ) throws(Failure) -> Secret {
+    try Crypto.hkdf(
+      key, salt: hexDecoded(salt.utf8) ?? [], info: Array("authctl session v1".utf8), count: 32)
   }
 
-  private static func name(of key: SharedSecret) -> String {
-    derived(from: key, salt: [], info: "authctl key name v1", bytes: 8)
-      .withUnsafeBytes { hexDigits($0) }
-  }
-
-  private static func derived(
-    from key: SharedSecret, salt: [UInt8], info: String, bytes count: Int
-  ) -> SymmetricKey {
-    key.withBytes { bytes in
-      HKDF<SHA256>.deriveKey(
-        inputKeyMaterial: SymmetricKey(data: bytes), salt: salt, info: Array(info.utf8),
-        outputByteCount: count)
-    }
+  private static func name(of key: SharedSecret) throws(Failure) -> String {
+    try Crypto.hkdf(key, salt: [], info: Array("authctl key name v1".utf8), count: 8)
+      .withBytes { hexDigits($0) }
   }
 }
 

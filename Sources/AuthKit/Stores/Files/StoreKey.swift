@@ -101,11 +101,6 @@ package final class StoreKey {
 
   private func key(of phrase: SharedSecret, _ scrypt: Scrypt) throws(Failure) -> SharedSecret {
     if let known = derived.first(where: { $0.scrypt == scrypt }) { return known.key }
-    guard phrase.secret.count <= Scrypt.longestPassphrase else {
-      throw Failure(
-        .storeLocked,
-        "\(Self.passphraseVariable) is longer than \(Scrypt.longestPassphrase) bytes")
-    }
     let key = SharedSecret(try scrypt.key(from: phrase))
     derived.append((scrypt, key))
     return key
@@ -151,6 +146,13 @@ package final class StoreKey {
       throw Failure(
         .storeLocked, "\(shown): \(String(cString: strerror(errno)).asciiLowercased)")
     }
+    guard !content.withBytes(Self.isLine) else {
+      throw Failure(
+        .storeLocked,
+        "\(shown) is not a key, but a line of text: 32 random bytes, 64 hex digits or 44 base64 "
+          + "characters",
+        hint: Self.makeOne)
+    }
     guard let key = content.withBytes(Self.decoded) else {
       let size = content.count > Self.longest ? "more than \(Self.longest)" : "\(content.count)"
       throw Failure(
@@ -179,6 +181,14 @@ package final class StoreKey {
       content.append(byte)
     }
     return content.secret()
+  }
+
+  /// Whether 32 bytes are a phrase that somebody typed, with the line end of their editor. Of random
+  /// bytes one key in 10^15 looks like that.
+  private static func isLine(_ content: UnsafeRawBufferPointer) -> Bool {
+    guard content.count == 32, content.last == UInt8(ascii: "\n") else { return false }
+    let text = content[30] == UInt8(ascii: "\r") ? content.prefix(30) : content.prefix(31)
+    return text.allSatisfy { (0x20..<0x7F).contains($0) }
   }
 
   /// The 32 bytes that a key file stands for; nil for anything else, a short phrase above all.
