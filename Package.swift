@@ -24,11 +24,12 @@ let package = Package(
     .plugin(name: "EmbedPresets", capability: .buildTool()),
     .target(name: "CCrypt"),
     .target(name: "CCurl"),
+    .target(name: "CSystem"),
     .target(name: "CLibsecret"),
     .target(
       name: "AuthKit",
       dependencies: [
-        "CCrypt", "CCurl", "CLibsecret", "TOMLKit",
+        "CCrypt", "CCurl", "CLibsecret", "CSystem", "TOMLKit",
         .product(name: "Crypto", package: "swift-crypto"),
       ],
       exclude: ["Profiles/Presets"],
@@ -38,7 +39,7 @@ let package = Package(
     .executableTarget(
       name: "authctl",
       dependencies: [
-        "AuthKit", .product(name: "ArgumentParser", package: "swift-argument-parser"),
+        "AuthKit", "CSystem", .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       swiftSettings: strict
     ),

@@ -1,3 +1,4 @@
+internal import CSystem
 internal import Glibc
 
 /// What the list of Debian's package manager says is installed; where there is none, nothing is
@@ -44,15 +45,10 @@ enum Packages {
     return version.isEmpty ? nil : DisplayText.oneLine(String(decoding: version, as: UTF8.self))
   }
 
-  // memmem(3) is missing from the module Glibc.
-  private typealias Search =
-    @convention(c) (UnsafeRawPointer?, Int, UnsafeRawPointer?, Int) -> UnsafeRawPointer?
-
   private static func place(of words: String, in text: UnsafeRawBufferPointer) -> Int? {
-    guard let search = dlsym(nil, "memmem"), let start = text.baseAddress else { return nil }
+    guard let start = text.baseAddress else { return nil }
     var words = words
-    return words.withUTF8 {
-      unsafeBitCast(search, to: Search.self)(start, text.count, $0.baseAddress, $0.count)
-    }.map { $0 - start }
+    return words.withUTF8 { authctl_memmem(start, text.count, $0.baseAddress, $0.count) }
+      .map { $0 - start }
   }
 }

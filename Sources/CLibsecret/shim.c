@@ -1,4 +1,4 @@
-// dladdr(3), pthread_clockjoin_np(3)
+// dladdr(3)
 #define _GNU_SOURCE
 #include "shim.h"
 
@@ -46,10 +46,6 @@ const char *authctl_libsecret_path(void) {
   Dl_info info;
   if (!loaded || dladdr((void *)loaded->secret_value_get, &info) == 0) return "";
   return info.dli_fname;
-}
-
-int authctl_join(pthread_t thread, clockid_t clock, const struct timespec *end) {
-  return pthread_clockjoin_np(thread, NULL, clock, end);
 }
 
 static size_t service_type;

@@ -1,4 +1,5 @@
 internal import CLibsecret
+internal import CSystem
 internal import Glibc
 
 /// The Secret Service protocol on a D-Bus connection of our own: one method a call, no policy.
@@ -392,7 +393,7 @@ final class SecretServiceBus {
     let end = now() + seconds
     let whole = end.rounded(.down)
     var time = timespec(tv_sec: Int(whole), tv_nsec: Int((end - whole) * 1e9))
-    return authctl_join(thread, CLOCK_MONOTONIC, &time)
+    return authctl_clockjoin(thread, CLOCK_MONOTONIC, &time)
   }
 
   /// libsecret keeps values in locked memory and wipes that, but falls back to malloc(3) when

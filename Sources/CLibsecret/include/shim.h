@@ -8,10 +8,8 @@
 //   https://docs.gtk.org/gio/    https://docs.gtk.org/gobject/    https://docs.gtk.org/glib/
 #pragma once
 
-#include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <time.h>
 
 #pragma clang assume_nonnull begin
 
@@ -208,11 +206,6 @@ const char *authctl_libsecret_error(void);
 
 /// The file of the library, as the dynamic linker found it; "" before it is loaded.
 const char *authctl_libsecret_path(void);
-
-/// pthread_clockjoin_np(3), which Swift's Glibc does not show: joins `thread` until `end` on `clock`.
-/// 0 when the thread has ended.
-/// https://www.gnu.org/software/libc/manual/html_node/Waiting-with-Explicit-Clocks.html
-int authctl_join(pthread_t thread, clockid_t clock, const struct timespec *end);
 
 /// A SecretService (a GDBusProxy) that talks to `owner` over `connection`; no message is sent.
 SecretService *_Nullable authctl_secret_service_new(
