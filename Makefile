@@ -21,8 +21,8 @@ ZSH_FUNCTIONS ?= zsh/site-functions
 # What is installed.
 AUTHCTL ?= .build/authctl
 
-# Headers of libcurl and libcrypto; git and certificates to fetch the Swift packages.
-BUILD_PACKAGES := libcurl4-openssl-dev libssl-dev git ca-certificates
+# Headers of libcurl, libcrypto and libsecret; git and certificates to fetch the Swift packages.
+BUILD_PACKAGES := libcurl4-openssl-dev libssl-dev libsecret-1-dev git ca-certificates
 # What authctl opens when it runs, and a keyring on a bus to keep secrets in.
 DEMO_PACKAGES := $(BUILD_PACKAGES) libsecret-1-0 gnome-keyring dbus-daemon libglib2.0-bin
 # secret-tool, curl, mandoc and man, the second opinion of the tests; the shells of completions/.
@@ -98,7 +98,7 @@ test-kill: swift
 
 # Ratios of one run; on a busy machine they say little. About ten minutes.
 BENCH_PACKAGES := $(TEST_PACKAGES) hyperfine time httpie gh valgrind nginx-light gcc libc6-dev \
-  pkg-config libsecret-1-dev python3 openssl
+  pkg-config python3 openssl
 bench: build
 	@Tests/packages.sh $(BENCH_PACKAGES)
 	python3 Tests/Benchmarks/bench.py .build/authctl --write Tests/Benchmarks/RESULTS.md

@@ -8,6 +8,26 @@ let strict: [SwiftSetting] = [
   .treatAllWarnings(as: .error),
 ]
 
+// Where libsecret/secret.h and what it includes of GLib lie: of what `pkg-config --cflags libsecret-1`
+// prints, the part that is needed. A system library target with `pkgConfig` would link libsecret too,
+// which the program opens only when it is needed, and so starts without. And pkg-config is not run
+// from here: SwiftPM keeps what a manifest said, so one that was read before the headers were
+// installed would go on failing. A folder that does not exist is passed over. Only glibconfig.h
+// depends on the machine: Debian has a folder for each, Fedora lib64, others lib. With a layout of its
+// own: swift build -Xcc -I... for each folder.
+#if arch(arm64)
+  let multiarch = "aarch64-linux-gnu"
+#else
+  let multiarch = "x86_64-linux-gnu"
+#endif
+let secretHeaders = [
+  "-I/usr/include/libsecret-1", "-I/usr/include/glib-2.0",
+  "-I/usr/lib/\(multiarch)/glib-2.0/include", "-I/usr/lib64/glib-2.0/include",
+  "-I/usr/lib/glib-2.0/include",
+]
+// SwiftPM does not pass the settings of a C target on to the Swift that imports it.
+let importsSecretHeaders: SwiftSetting = .unsafeFlags(secretHeaders.flatMap { ["-Xcc", $0] })
+
 let package = Package(
   name: "authctl",
   products: [
@@ -23,18 +43,19 @@ let package = Package(
     .plugin(name: "EmbedPresets", capability: .buildTool()),
     .target(name: "CCrypto"),
     .target(name: "CCurl"),
-    .target(name: "CLibsecret"),
+    .target(name: "CSystem"),
+    .target(name: "CLibsecret", cSettings: [.unsafeFlags(secretHeaders)]),
     .target(
       name: "AuthKit",
-      dependencies: ["CCrypto", "CCurl", "CLibsecret", "TOMLKit"],
+      dependencies: ["CCrypto", "CCurl", "CLibsecret", "CSystem", "TOMLKit"],
       exclude: ["Profiles/Presets"],
-      swiftSettings: strict,
+      swiftSettings: strict + [importsSecretHeaders],
       plugins: ["EmbedPresets"]
     ),
     .executableTarget(
       name: "authctl",
       dependencies: [
-        "AuthKit", .product(name: "ArgumentParser", package: "swift-argument-parser"),
+        "AuthKit", "CSystem", .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       swiftSettings: strict
     ),
@@ -47,7 +68,9 @@ let package = Package(
       ],
       path: "Tests/DemoAPI"
     ),
-    .testTarget(name: "AuthKitTests", dependencies: ["AuthKit"], swiftSettings: strict),
+    .testTarget(
+      name: "AuthKitTests", dependencies: ["AuthKit"],
+      swiftSettings: strict + [importsSecretHeaders]),
     .testTarget(
       name: "EndToEndTests",
       dependencies: ["authctl", "DemoAPI"],

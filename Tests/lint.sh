@@ -66,6 +66,9 @@ door 'TOML is read by this one file' "${import}TOMLKit\\b" \
   Sources/AuthKit/Profiles/TOML/TOMLDocument.swift
 door 'libraries are opened by the three C targets' '\bdlopen\s*\(' \
   Sources/CCrypto/shim.c Sources/CCurl/shim.c Sources/CLibsecret/shim.c
+door 'a function of C has its prototype of a header: by CSystem, or in a C target' '\bdlsym\s*\(' \
+  Sources/CCrypto/shim.c Sources/CCurl/shim.c Sources/CLibsecret/shim.c
+never 'the status of a child is read by CSystem' '\bstatus\s*(&\s*0x|>>)' Sources
 door 'the one exit is in Main.swift' "$exit" \
   Sources/authctl/Main.swift
 exits=$(code "$exit" Sources/authctl/Main.swift | tail -n +2)
@@ -97,7 +100,7 @@ never 'what is true of one preset stands in its TOML file' \
 never 'Foundation costs 5 ms at each start and 50 MB; Glibc has it, or FoundationEssentials' \
   "${import}Foundation(Networking|XML|Internationalization)?\\b" Sources
 never 'AuthKit knows nothing of command lines' "${import}ArgumentParser\\b" \
-  Sources/AuthKit Sources/CCrypto Sources/CCurl Sources/CLibsecret
+  Sources/AuthKit Sources/CCrypto Sources/CCurl Sources/CLibsecret Sources/CSystem
 never 'AuthKit knows nothing of authctl' "${import}authctl\\b" Sources
 
 # In Swift "\r\n" is one Character, and a letter with a combining mark is another one than without:

@@ -1,4 +1,4 @@
-// dladdr(3), pthread_clockjoin_np(3)
+// dladdr(3)
 #define _GNU_SOURCE
 #include "shim.h"
 
@@ -19,19 +19,12 @@ static void fail(void) {
 
 static void load(void) {
   void *library = dlopen("libsecret-1.so.0", RTLD_LAZY | RTLD_LOCAL);
-  if (!library) {
-    fail();
-    return;
-  }
+  if (!library) return fail();
   // dlsym() on a library looks in those that it depends on too: GLib, GObject and GIO.
-#define FN(name)                                         \
-  *(void **)(&table.name) = dlsym(library, #name);       \
-  if (!*(void **)(&table.name)) {                        \
-    fail();                                              \
-    return;                                              \
-  }
-  AUTHCTL_LIBSECRET_FUNCTIONS(FN)
-#undef FN
+#define AUTHCTL_FIND(name)                                                     \
+  if ((*(void **)&table.name = dlsym(library, #name)) == NULL) return fail();
+  AUTHCTL_LIBSECRET_FUNCTIONS(AUTHCTL_FIND)
+#undef AUTHCTL_FIND
   loaded = &table;
 }
 
@@ -48,14 +41,10 @@ const char *authctl_libsecret_path(void) {
   return info.dli_fname;
 }
 
-int authctl_join(pthread_t thread, clockid_t clock, const struct timespec *end) {
-  return pthread_clockjoin_np(thread, NULL, clock, end);
-}
-
-static size_t service_type;
+static GType service_type;
 static pthread_once_t service_type_once = PTHREAD_ONCE_INIT;
 
-static void use_plain_constructor(void *class_, void *data) {
+static void use_plain_constructor(gpointer class_, gpointer data) {
   (void)data;
   GObjectClass *proxy = table.g_type_class_peek_parent(table.g_type_class_peek_parent(class_));
   ((GObjectClass *)class_)->constructor = proxy->constructor;
@@ -66,19 +55,19 @@ static void use_plain_constructor(void *class_, void *data) {
 // A subclass with the constructor of its parent, GDBusProxy, takes the connection that it is given.
 static void register_service_type(void) {
   GTypeQuery query;
-  size_t parent = table.secret_service_get_type();
+  GType parent = table.secret_service_get_type();
   table.g_type_query(parent, &query);
-  service_type = table.g_type_register_static_simple(
-      parent, "AuthctlSecretService", query.class_size, use_plain_constructor,
-      query.instance_size, NULL, 0);
+  service_type = table.g_type_register_static_simple(parent, "AuthctlSecretService",
+                                                     query.class_size, use_plain_constructor,
+                                                     query.instance_size, NULL, (GTypeFlags)0);
 }
 
-SecretService *authctl_secret_service_new(
-    GDBusConnection *connection, const char *owner, int milliseconds, GErrorOut error) {
-  // G_DBUS_PROXY_FLAGS_DO_NOT_LOAD_PROPERTIES, _DO_NOT_CONNECT_SIGNALS, _DO_NOT_AUTO_START: with
-  // these and a unique name the constructor sends nothing.
-  // https://docs.gtk.org/gio/flags.DBusProxyFlags.html
-  const int flags = 1 << 0 | 1 << 1 | 1 << 2;
+SecretService *authctl_secret_service_new(GDBusConnection *connection, const char *owner,
+                                          int milliseconds, GError **error) {
+  // With these and a unique name the constructor sends nothing.
+  const GDBusProxyFlags flags = G_DBUS_PROXY_FLAGS_DO_NOT_LOAD_PROPERTIES |
+                                G_DBUS_PROXY_FLAGS_DO_NOT_CONNECT_SIGNALS |
+                                G_DBUS_PROXY_FLAGS_DO_NOT_AUTO_START;
   pthread_once(&service_type_once, register_service_type);
   return table.g_initable_new(
       service_type, NULL, error, "g-connection", connection, "g-flags", flags, "g-name", owner,

@@ -1,3 +1,4 @@
+internal import CSystem
 // `environ` is a variable that anybody may change; here it is read before there is a second thread.
 @preconcurrency internal import Glibc
 
@@ -42,16 +43,11 @@ package enum Hardening {
     // A handler of Swift's runtime prints memory in its backtrace.
     for number in [SIGILL, SIGTRAP, SIGABRT, SIGSEGV, SIGBUS, SIGFPE] { signal(number, SIG_DFL) }
     // So does its handler of ^\\; one that was ignored by nohup(1) and the like stays ignored.
-    var quit = sigaction()
-    sigaction(SIGQUIT, nil, &quit)
-    let ignored = unsafeBitCast(SIG_IGN, to: Int.self)
-    if unsafeBitCast(quit.__sigaction_handler.sa_handler, to: Int.self) != ignored {
-      signal(SIGQUIT, SIG_DFL)
-    }
+    if !authctl_is_ignored(SIGQUIT) { signal(SIGQUIT, SIG_DFL) }
     // A server that closes its connection must not end the process; `Console` ends it when the
     // reader of standard output has gone.
-    let pipe = signal(SIGPIPE, SIG_IGN)
-    let ignoredPipes = unsafeBitCast(pipe, to: Int.self) == ignored
+    let ignoredPipes = authctl_is_ignored(SIGPIPE)
+    signal(SIGPIPE, SIG_IGN)
     try refuseForeignPrivileges()
     try openStandardStreams()
     let before = Before(coreLimit: setCoreLimit(0), ignoredPipes: ignoredPipes)
@@ -65,33 +61,16 @@ package enum Hardening {
     getenv(name).map { UnsafePointer($0) }
   }
 
-  // getauxval(3) and prctl(2) are missing from the module Glibc. Both are looked up; prctl is
-  // variadic, but integers are passed alike in the calling conventions of x86-64 and AArch64.
-  private typealias GetAuxiliaryValue = @convention(c) (CUnsignedLong) -> CUnsignedLong
-  private typealias ProcessControl =
-    @convention(c) (CInt, CUnsignedLong, CUnsignedLong, CUnsignedLong, CUnsignedLong) -> CInt
-
-  // https://man7.org/linux/man-pages/man3/getauxval.3.html
   private static func refuseForeignPrivileges() throws(Failure) {
-    let secureExecution: CUnsignedLong = 23  // AT_SECURE
-    var isForeign = getuid() != geteuid() || getgid() != getegid()
-    if let function = dlsym(nil, "getauxval") {
-      let value = unsafeBitCast(function, to: GetAuxiliaryValue.self)(secureExecution)
-      isForeign = isForeign || value != 0
-    }
-    guard !isForeign else {
+    guard getuid() == geteuid(), getgid() == getegid(), !authctl_is_secure_execution() else {
       throw Failure(
         .failed, "authctl must not run set-user-ID, set-group-ID or with file capabilities",
         hint: "chmod u-s,g-s on the program, or setcap -r")
     }
   }
 
-  // https://man7.org/linux/man-pages/man2/PR_SET_DUMPABLE.2const.html
   private static func forbidDumps() throws(Failure) {
-    let setDumpable: CInt = 4  // PR_SET_DUMPABLE
-    guard let function = dlsym(nil, "prctl"),
-      unsafeBitCast(function, to: ProcessControl.self)(setDumpable, 0, 0, 0, 0) == 0
-    else {
+    guard authctl_set_dumpable(false) == 0 else {
       throw Failure(.failed, "prctl(PR_SET_DUMPABLE) failed")
     }
   }

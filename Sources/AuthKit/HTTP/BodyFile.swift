@@ -1,3 +1,4 @@
+internal import CSystem
 internal import Glibc
 
 /// A file or a pipe whose bytes become a body while that is sent; never all of them in memory.
@@ -7,8 +8,6 @@ internal import Glibc
 package final class BodyFile {
   /// What of a pipe is kept in memory, in bytes.
   private static let inMemory = 1 << 20
-  /// A file without a name, of open(2); the macro is too much for Swift's reading of C.
-  private static let nameless = 0o20000000 | O_DIRECTORY
 
   /// As the person wrote it; `-` is standard input.
   package let path: String
@@ -190,7 +189,7 @@ package final class BodyFile {
 
   private func openSpool() -> Int32 {
     guard let spoolFolder else { return -1 }
-    return open(spoolFolder, Self.nameless | O_RDWR | O_CLOEXEC, 0o600)
+    return open(spoolFolder, authctl_O_TMPFILE | O_RDWR | O_CLOEXEC, 0o600)
   }
 
   private func replay(_ buffer: UnsafeMutableRawBufferPointer) throws(Failure) -> Int {

@@ -1,4 +1,5 @@
 internal import AuthKit
+internal import CSystem
 internal import Glibc
 
 /// The program that `exec` runs, in this process's group, so that the terminal's signals reach it.
@@ -163,11 +164,10 @@ struct Child {
         }
         var status: Int32 = 0
         guard waitpid(child, &status, WNOHANG) == child else { continue }
-        // https://man7.org/linux/man-pages/man2/wait.2.html
-        let number = status & 0x7F
+        let number = authctl_ending_signal(status)
         // What came together with the end is not to end this process: the program's status counts.
         while relay.next() != nil {}
-        return number == 0 ? (status >> 8) & 0xFF : 128 + number
+        return number == 0 ? authctl_exit_status(status) : 128 + number
       }
     }
   }

@@ -1,4 +1,5 @@
 internal import AuthKit
+internal import CSystem
 internal import Glibc
 
 /// Files that the command line names.
@@ -95,9 +96,6 @@ final class OutputFile {
   /// Whether nothing may have its name already (`-O`).
   private let isNew: Bool
 
-  /// A file without a name, of open(2); the macro is too much for Swift's reading of C.
-  private static let nameless = 0o20000000 | O_DIRECTORY
-
   /// - Parameter isNew: nothing is overwritten (`-O`).
   init(_ path: String, isNew: Bool = false) throws(Failure) {
     self.isNew = isNew
@@ -116,7 +114,7 @@ final class OutputFile {
       place = resolved
       let folder = Self.folder(of: resolved)
       // Without a name there is nothing to clean up, whatever ends the process.
-      let nameless = open(folder, Self.nameless | O_WRONLY | O_CLOEXEC, 0o600)
+      let nameless = open(folder, authctl_O_TMPFILE | O_WRONLY | O_CLOEXEC, 0o600)
       if nameless >= 0, access("/proc/self/fd/\(nameless)", F_OK) == 0 {
         descriptor = nameless
       } else {

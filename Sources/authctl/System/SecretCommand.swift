@@ -1,4 +1,5 @@
 internal import AuthKit
+internal import CSystem
 internal import Glibc
 
 /// A `--…-command`: a program of the user's that prints a secret (security rule A11).
@@ -137,14 +138,13 @@ struct SecretCommand {
     var result: pid_t
     repeat { result = waitpid(child, &status, options) } while result < 0 && errno == EINTR
     // Somebody else has reaped it: nobody can say that it did well.
-    return result == child ? status : result < 0 ? 1 << 8 : nil
+    return result == child ? status : result < 0 ? authctl_wait_status(1) : nil
   }
 
-  // https://man7.org/linux/man-pages/man2/wait.2.html; the macros are not in the module Glibc.
   private static func words(for status: Int32) -> String {
-    let signal = status & 0x7F
+    let signal = authctl_ending_signal(status)
     return signal == 0
-      ? "ended with status \((status >> 8) & 0xFF)" : "was ended by signal \(signal)"
+      ? "ended with status \(authctl_exit_status(status))" : "was ended by signal \(signal)"
   }
 
   /// Milliseconds on a clock that nobody sets.

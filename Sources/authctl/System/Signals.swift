@@ -1,4 +1,5 @@
 internal import AuthKit
+internal import CSystem
 internal import Glibc
 
 // A signal handler carries no value and may only call what signal-safety(7) lists; so it writes
@@ -43,8 +44,7 @@ final class SignalRelay {
     for number in numbers {
       var old = sigaction()
       guard sigaction(number, nil, &old) == 0 else { continue }
-      let isIgnored = unsafeBitCast(old.__sigaction_handler.sa_handler, to: Int.self) == 1
-      if isIgnored && number != SIGCHLD { continue }
+      if authctl_is_ignored(number) && number != SIGCHLD { continue }
       replaced.append((number, old))
       Self.install(number)
     }

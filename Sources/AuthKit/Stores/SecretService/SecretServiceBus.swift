@@ -1,4 +1,5 @@
 internal import CLibsecret
+internal import CSystem
 internal import Glibc
 
 /// The Secret Service protocol on a D-Bus connection of our own: one method a call, no policy.
@@ -13,7 +14,7 @@ internal import Glibc
 final class SecretServiceBus {
   private let c: authctl_libsecret
   private let connection: OpaquePointer
-  private var service: OpaquePointer?
+  private var service: UnsafeMutablePointer<SecretService>?
   private var negotiation: BackgroundThread?
   private var owner = ""
   private var name: String?
@@ -37,12 +38,12 @@ final class SecretServiceBus {
     limit = timeout
     deadline = Self.now() + timeout
     let flags =
-      AUTHCTL_G_DBUS_CONNECTION_FLAGS_AUTHENTICATION_CLIENT
-      | AUTHCTL_G_DBUS_CONNECTION_FLAGS_MESSAGE_BUS_CONNECTION
+      G_DBUS_CONNECTION_FLAGS_AUTHENTICATION_CLIENT.rawValue
+      | G_DBUS_CONNECTION_FLAGS_MESSAGE_BUS_CONNECTION.rawValue
     var error: UnsafeMutablePointer<GError>?
     guard
       let connected = c.g_dbus_connection_new_for_address_sync(
-        address, Int32(flags), nil, nil, &error)
+        address, GDBusConnectionFlags(rawValue: flags), nil, nil, &error)
     else {
       let words = error.map { String(cString: $0.pointee.message) } ?? "no reason given"
       if let error { c.g_error_free(error) }
@@ -55,7 +56,7 @@ final class SecretServiceBus {
     // One that nobody wants the end of goes on with what it holds: the keyring may be stuck.
     guard negotiation == nil else { return }
     if let service { c.g_object_unref(service) }
-    c.g_object_unref(connection)
+    c.g_object_unref(UnsafeMutableRawPointer(connection))
   }
 
   /// Gives the calls from here on `seconds` in all.
@@ -132,9 +133,9 @@ final class SecretServiceBus {
       throw .keyringFailed(serviceName, "a value that cannot be decrypted")
     }
     defer { release(value) }
-    var count = 0
+    var count: gsize = 0
     let bytes = c.secret_value_get(value, &count)
-    return Secret(copying: UnsafeRawBufferPointer(start: bytes, count: count))
+    return Secret(copying: UnsafeRawBufferPointer(start: bytes, count: Int(count)))
   }
 
   /// Collection.CreateItem, replacing an item of the same attributes. `prompt` is "/" when done.
@@ -156,7 +157,7 @@ final class SecretServiceBus {
   }
 
   /// The value as it crosses the bus. To be put into a call at once.
-  func encoded(_ payload: borrowing Secret) throws(Failure) -> OpaquePointer {
+  func encoded(_ payload: borrowing Secret) throws(Failure) -> Variant {
     let service = try session()
     let value = payload.withBytes { bytes in
       c.secret_value_new(
@@ -186,11 +187,11 @@ final class SecretServiceBus {
     defer { c.g_source_destroy(alarm) }
     let result: Result<Bool, Failure> = withUnsafeMutablePointer(to: &state) { state in
       let completed = c.g_dbus_connection_signal_subscribe(
-        connection, owner, "org.freedesktop.Secret.Prompt", "Completed", path, nil, 0,
-        promptSignal, state, nil)
+        connection, owner, "org.freedesktop.Secret.Prompt", "Completed", path, nil,
+        G_DBUS_SIGNAL_FLAGS_NONE, promptSignal, state, nil)
       let vanished = c.g_dbus_connection_signal_subscribe(
         connection, "org.freedesktop.DBus", "org.freedesktop.DBus", "NameOwnerChanged",
-        "/org/freedesktop/DBus", owner, 0, promptSignal, state, nil)
+        "/org/freedesktop/DBus", owner, G_DBUS_SIGNAL_FLAGS_NONE, promptSignal, state, nil)
       defer {
         c.g_dbus_connection_signal_unsubscribe(connection, completed)
         c.g_dbus_connection_signal_unsubscribe(connection, vanished)
@@ -259,24 +260,22 @@ final class SecretServiceBus {
   /// searched for already. `session` tells what went wrong.
   func negotiateAhead() throws(Failure) {
     guard let service else { return }
-    c.g_dbus_proxy_set_default_timeout(service, try remaining())
-    negotiation = BackgroundThread { [c] in
-      _ = c.secret_service_ensure_session_sync(service, nil, nil)
-    }
+    c.g_dbus_proxy_set_default_timeout(service.pointer(to: \.parent), try remaining())
+    negotiation = BackgroundThread { [c] in _ = c.secret_service_ensure_session_sync(service, nil, nil) }
   }
 
   /// The encrypted session, negotiated once.
-  private func session() throws(Failure) -> OpaquePointer {
+  private func session() throws(Failure) -> UnsafeMutablePointer<SecretService> {
     guard let service else { throw .noSecretService() }
     negotiation?.wait()
     negotiation = nil
-    c.g_dbus_proxy_set_default_timeout(service, try remaining())
+    c.g_dbus_proxy_set_default_timeout(service.pointer(to: \.parent), try remaining())
     var error: UnsafeMutablePointer<GError>?
     if c.secret_service_ensure_session_sync(service, nil, &error) == 0 { throw failure(error) }
     return service
   }
 
-  private func sessionPath(_ service: OpaquePointer) -> OpaquePointer {
+  private func sessionPath(_ service: UnsafeMutablePointer<SecretService>) -> Variant {
     let path = c.secret_service_get_session_dbus_path(service)
     return c.g_variant_new_object_path(path.map { String(cString: $0) } ?? "/")
   }
@@ -285,8 +284,8 @@ final class SecretServiceBus {
 
   /// A method of the bus itself.
   func callBus<R>(
-    _ method: String, _ arguments: [OpaquePointer] = [], reply: String,
-    _ read: (OpaquePointer) -> R
+    _ method: String, _ arguments: [Variant] = [], reply: String,
+    _ read: (Variant) -> R
   ) throws(Failure) -> R {
     let name = "org.freedesktop.DBus"
     let reply = try send(name, "/org/freedesktop/DBus", name, method, arguments, reply)
@@ -296,16 +295,16 @@ final class SecretServiceBus {
 
   /// Calls a method of org.freedesktop.Secret.`interface`; `read` takes what is wanted of the answer.
   func call<R>(
-    _ path: String, _ interface: String, _ method: String, _ arguments: [OpaquePointer] = [],
-    reply: String = "()", _ read: (OpaquePointer) throws(Failure) -> R
+    _ path: String, _ interface: String, _ method: String, _ arguments: [Variant] = [],
+    reply: String = "()", _ read: (Variant) throws(Failure) -> R
   ) throws(Failure) -> R {
     try ask(path, Self.api + interface, method, arguments, reply: reply, read)
   }
 
   /// The same with the whole name of the interface.
   func ask<R>(
-    _ path: String, _ interface: String, _ method: String, _ arguments: [OpaquePointer] = [],
-    reply: String = "()", _ read: (OpaquePointer) throws(Failure) -> R
+    _ path: String, _ interface: String, _ method: String, _ arguments: [Variant] = [],
+    reply: String = "()", _ read: (Variant) throws(Failure) -> R
   ) throws(Failure) -> R {
     let reply = try send(owner, path, interface, method, arguments, reply)
     defer { c.g_variant_unref(reply) }
@@ -315,7 +314,7 @@ final class SecretServiceBus {
   /// A property of org.freedesktop.Secret.`interface`, which must be of `type`.
   func property<R>(
     _ path: String, _ interface: String, _ property: String, type: String,
-    _ read: (OpaquePointer) -> R
+    _ read: (Variant) -> R
   ) throws(Failure) -> R {
     let arguments = [text(Self.api + interface), text(property)]
     let name = "org.freedesktop.DBus.Properties"
@@ -324,7 +323,7 @@ final class SecretServiceBus {
       defer { c.g_variant_unref(boxed) }
       let value = child(boxed, 0)
       defer { c.g_variant_unref(value) }
-      guard c.g_variant_is_of_type(value, type) != 0 else {
+      guard c.isOfType(value, type) else {
         throw .keyringFailed(serviceName, "its property \(property) is not of type \(type)")
       }
       return read(value)
@@ -333,14 +332,17 @@ final class SecretServiceBus {
 
   private func send(
     _ name: String, _ path: String, _ interface: String, _ method: String,
-    _ arguments: [OpaquePointer], _ reply: String
-  ) throws(Failure) -> OpaquePointer {
+    _ arguments: [Variant], _ reply: String
+  ) throws(Failure) -> Variant {
     let parameters = build("r", arguments)
     var error: UnsafeMutablePointer<GError>?
     remoteError = nil
-    let answer = c.g_dbus_connection_call_sync(
-      connection, name, path, interface, method, parameters, reply,
-      Int32(AUTHCTL_G_DBUS_CALL_FLAGS_NO_AUTO_START), try remaining(), nil, &error)
+    let left = try remaining()
+    let answer = c.withType(reply) {
+      c.g_dbus_connection_call_sync(
+        connection, name, path, interface, method, parameters, $0,
+        G_DBUS_CALL_FLAGS_NO_AUTO_START, left, nil, &error)
+    }
     guard let answer else { throw failure(error) }
     return answer
   }
@@ -363,7 +365,7 @@ final class SecretServiceBus {
       return .keyringLocked(serviceName, collection: nil, mayPrompt: false)
     }
     if error.pointee.domain == c.g_io_error_quark(),
-      error.pointee.code == Int32(AUTHCTL_G_IO_ERROR_TIMED_OUT)
+      error.pointee.code == Int32(G_IO_ERROR_TIMED_OUT.rawValue)
     {
       return .keyringTimeout("the keyring", seconds: limit)
     }
@@ -390,49 +392,49 @@ final class SecretServiceBus {
     let end = now() + seconds
     let whole = end.rounded(.down)
     var time = timespec(tv_sec: Int(whole), tv_nsec: Int((end - whole) * 1e9))
-    return authctl_join(thread, CLOCK_MONOTONIC, &time)
+    return authctl_clockjoin(thread, CLOCK_MONOTONIC, &time)
   }
 
   /// libsecret keeps values in locked memory and wipes that, but falls back to malloc(3) when
   /// RLIMIT_MEMLOCK is used up: so they are wiped here too. The value is ours alone.
-  private func release(_ value: OpaquePointer) {
-    var count = 0
+  private func release(_ value: OpaquePointer?) {
+    var count: gsize = 0
     if let bytes = c.secret_value_get(value, &count) {
-      explicit_bzero(UnsafeMutableRawPointer(mutating: bytes), count)
+      explicit_bzero(UnsafeMutableRawPointer(mutating: bytes), Int(count))
     }
-    c.secret_value_unref(value)
+    c.secret_value_unref(UnsafeMutableRawPointer(value))
   }
 
   /// GVariants are made floating: the container or call that they are put into owns them.
-  func text(_ string: String) -> OpaquePointer { c.g_variant_new_string(string) }
+  func text(_ string: String) -> Variant { c.g_variant_new_string(string) }
 
-  func path(_ path: String) -> OpaquePointer { c.g_variant_new_object_path(path) }
+  func path(_ path: String) -> Variant { c.g_variant_new_object_path(path) }
 
-  func entry(_ key: String, _ value: OpaquePointer) -> OpaquePointer {
+  func entry(_ key: String, _ value: Variant) -> Variant {
     c.g_variant_new_dict_entry(text(key), c.g_variant_new_variant(value))
   }
 
-  func dictionary(_ pairs: [(String, String)]) -> OpaquePointer {
+  func dictionary(_ pairs: [(String, String)]) -> Variant {
     build("a{ss}", pairs.map { c.g_variant_new_dict_entry(text($0.0), text($0.1)) })
   }
 
-  func build(_ type: String, _ elements: [OpaquePointer]) -> OpaquePointer {
-    let builder = c.g_variant_builder_new(type)
+  func build(_ type: String, _ elements: [Variant]) -> Variant {
+    let builder = c.withType(type) { c.g_variant_builder_new($0) }
     defer { c.g_variant_builder_unref(builder) }
     for element in elements { c.g_variant_builder_add_value(builder, element) }
     return c.g_variant_builder_end(builder)
   }
 
-  func content(_ value: OpaquePointer) -> String {
-    String(cString: c.g_variant_get_string(value, nil))
+  func content(_ value: Variant) -> String {
+    c.g_variant_get_string(value, nil).map { String(cString: $0) } ?? ""
   }
 
-  func isTrue(_ value: OpaquePointer) -> Bool { c.g_variant_get_boolean(value) != 0 }
+  func isTrue(_ value: Variant) -> Bool { c.g_variant_get_boolean(value) != 0 }
 
   /// The entries of a dictionary of texts.
-  func pairs(_ value: OpaquePointer) -> [String: String] {
+  func pairs(_ value: Variant) -> [String: String] {
     var found: [String: String] = [:]
-    for index in 0..<c.g_variant_n_children(value) {
+    for index in 0..<count(value) {
       let pair = child(value, index)
       found[string(pair, 0)] = string(pair, 1)
       c.g_variant_unref(pair)
@@ -440,23 +442,25 @@ final class SecretServiceBus {
     return found
   }
 
-  private func child(_ value: OpaquePointer, _ index: Int) -> OpaquePointer {
-    c.g_variant_get_child_value(value, index)
+  private func child(_ value: Variant, _ index: Int) -> Variant {
+    c.g_variant_get_child_value(value, gsize(index))
   }
 
-  func string(_ value: OpaquePointer, _ index: Int) -> String {
+  private func count(_ value: Variant) -> Int { Int(c.g_variant_n_children(value)) }
+
+  func string(_ value: Variant, _ index: Int) -> String {
     let child = child(value, index)
     defer { c.g_variant_unref(child) }
     return content(child)
   }
 
-  func strings(_ value: OpaquePointer, _ index: Int) -> [String] {
+  func strings(_ value: Variant, _ index: Int) -> [String] {
     let child = child(value, index)
     defer { c.g_variant_unref(child) }
     return elements(child)
   }
 
-  func elements(_ array: OpaquePointer) -> [String] {
-    (0..<c.g_variant_n_children(array)).map { string(array, $0) }
+  func elements(_ array: Variant) -> [String] {
+    (0..<count(array)).map { string(array, $0) }
   }
 }

@@ -15,7 +15,8 @@ let promptSignal: GDBusSignalCallback = { _, _, _, _, signal, parameters, data i
   guard let state = data?.assumingMemoryBound(to: PromptState.self) else { return }
   let c = state.pointee.c
   state.pointee.isDone = true
-  guard strcmp(signal, "Completed") == 0, c.g_variant_is_of_type(parameters, "(bv)") != 0 else {
+  guard let signal, strcmp(signal, "Completed") == 0, c.isOfType(parameters, "(bv)")
+  else {
     state.pointee.isVanished = true
     return
   }
@@ -23,8 +24,22 @@ let promptSignal: GDBusSignalCallback = { _, _, _, _, signal, parameters, data i
   let boxed = c.g_variant_get_child_value(parameters, 1)
   let result = c.g_variant_get_child_value(boxed, 0)
   state.pointee.isDismissed = c.g_variant_get_boolean(dismissed) != 0
-  if c.g_variant_is_of_type(result, "o") != 0 {
-    state.pointee.object = String(cString: c.g_variant_get_string(result, nil))
+  if c.isOfType(result, "o") {
+    state.pointee.object = c.g_variant_get_string(result, nil).map { String(cString: $0) }
   }
   for value in [dismissed, boxed, result] { c.g_variant_unref(value) }
+}
+
+/// A GVariant as GLib takes and returns it: its headers do not say which pointers are never NULL.
+typealias Variant = OpaquePointer?
+
+extension authctl_libsecret {
+  /// `type` as GLib takes it. A GVariantType is its type string: G_VARIANT_TYPE() is a cast.
+  func withType<R>(_ type: String, _ body: (OpaquePointer) -> R) -> R {
+    type.withCString { body(OpaquePointer($0)) }
+  }
+
+  func isOfType(_ value: Variant, _ type: String) -> Bool {
+    withType(type) { g_variant_is_of_type(value, $0) != 0 }
+  }
 }
