@@ -41,8 +41,12 @@ common=(-typecheck -wmo -parse-as-library -swift-version 6 -suppress-warnings
 for map in Sources/*/include/module.modulemap "$build"/*.build/module.modulemap; do
   [ -f "$map" ] && common+=(-Xcc "-fmodule-map-file=$PWD/${map#"$PWD"/}")
 done
+# The headers that Package.swift names.
+for folder in /usr/include/{libsecret-1,glib-2.0} /usr/lib{,64,/*-linux-gnu}/glib-2.0/include; do
+  [ -d "$folder" ] && common+=(-Xcc "-I$folder")
+done
 
-# MODULE FLOORS, FLOOR lines on standard input.
+# check MODULE; the floors are on standard input.
 check() {
   local module=$1 floor below name files status=0
   while IFS=: read -r floor below; do
