@@ -25,8 +25,9 @@ AUTHCTL ?= .build/authctl
 BUILD_PACKAGES := libcurl4-openssl-dev git ca-certificates
 # What authctl opens when it runs, and a keyring on a bus to keep secrets in.
 DEMO_PACKAGES := $(BUILD_PACKAGES) libsecret-1-0 gnome-keyring dbus-daemon libglib2.0-bin
-# secret-tool, curl, mandoc and man, the second opinion of the tests; the shells of completions/.
-TEST_PACKAGES := $(DEMO_PACKAGES) libsecret-tools curl mandoc man-db bash zsh fish openssl
+# secret-tool, curl, mandoc, man and python3, the second opinion of the tests; the shells of
+# completions/.
+TEST_PACKAGES := $(DEMO_PACKAGES) libsecret-tools curl mandoc man-db bash zsh fish openssl python3
 
 # Other Secret Services, a screen for them, and a hand at its keyboard. KWallet cannot encrypt what
 # it sends without the plugins.
@@ -53,13 +54,8 @@ endif
 .PHONY: build demo test test-kill test-keyrings test-fresh bench lint docs recording install \
   uninstall deb dist clean swift
 
-# SwiftPM has no option for a static libstdc++, but its linker looks into the build's own folder
-# first: with the archive there libstdc++.so is not needed at run time.
 build: swift
 	@Tests/packages.sh --check $(BUILD_PACKAGES)
-	@bin=$$(swift build $(RELEASE) --show-bin-path); mkdir -p "$$bin"; \
-	  archive=$$(clang -print-file-name=libstdc++.a) && [ -f "$$archive" ] && \
-	  ln -sf "$$archive" "$$bin/" || echo "No libstdc++.a here: libstdc++.so will be needed"
 	swift build $(RELEASE) </dev/null
 	@cp -f "$$(swift build $(RELEASE) --show-bin-path)/authctl" .build/authctl.new
 	@mv -f .build/authctl.new .build/authctl
@@ -98,7 +94,7 @@ test-kill: swift
 
 # Ratios of one run; on a busy machine they say little. About ten minutes.
 BENCH_PACKAGES := $(TEST_PACKAGES) hyperfine time httpie gh valgrind nginx-light gcc libc6-dev \
-  pkg-config libsecret-1-dev python3 openssl
+  pkg-config libsecret-1-dev openssl
 bench: build
 	@Tests/packages.sh $(BENCH_PACKAGES)
 	python3 Tests/Benchmarks/bench.py .build/authctl --write Tests/Benchmarks/RESULTS.md

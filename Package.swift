@@ -16,7 +16,6 @@ let package = Package(
   ],
   dependencies: [
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
-    .package(url: "https://github.com/LebJe/TOMLKit", from: "0.6.0"),
     .package(url: "https://github.com/swhitty/FlyingFox", from: "0.27.1"),
     .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
   ],
@@ -28,8 +27,7 @@ let package = Package(
     .target(
       name: "AuthKit",
       dependencies: [
-        "CCrypt", "CCurl", "CLibsecret", "TOMLKit",
-        .product(name: "Crypto", package: "swift-crypto"),
+        "CCrypt", "CCurl", "CLibsecret", .product(name: "Crypto", package: "swift-crypto"),
       ],
       exclude: ["Profiles/Presets"],
       swiftSettings: strict,

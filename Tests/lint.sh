@@ -60,8 +60,10 @@ door 'libcurl is spoken to by these files of one room' "${import}CCurl\\b" \
 door 'libsecret is spoken to by these files' "${import}CLibsecret\\b" \
   Sources/AuthKit/Stores/SecretServiceBus.swift Sources/AuthKit/Stores/SecretServicePrompt.swift
 door 'libcrypt is spoken to by this one file' "${import}CCrypt\\b" Sources/AuthKit/Stores/Scrypt.swift
-door 'TOML is read by this one file' "${import}TOMLKit\\b" \
-  Sources/AuthKit/Profiles/TOMLDocument.swift
+door 'TOML is read and edited by this one file' '\bTOML(Parser|Edit)\.' \
+  Sources/AuthKit/Profiles/TOMLDocument.swift Sources/AuthKit/Profiles/TOML/TOMLEdit.swift
+never 'the TOML reader could be lifted out: it knows no type of another room' \
+  '\b(Failure|JSON\w+|DisplayText|Secret|Profile\w*|import)\b' Sources/AuthKit/Profiles/TOML
 door 'libraries are opened by the three C targets' '\bdlopen\s*\(' \
   Sources/CCrypt/shim.c Sources/CCurl/shim.c Sources/CLibsecret/shim.c
 door 'the one exit is in Main.swift' "$exit" \

@@ -158,8 +158,9 @@ import Testing
       name: "redirect of OAuth",
       text: url + "[oauth]\nparameters = { redirect_uri = \"https://evil.example\" }",
       says: "oauth.parameters.redirect_uri: authctl sets this"),
-    Evil(name: "no TOML", text: url + "[login\npath = \"/x\"", says: ":2:7: not TOML: expected ]"),
-    Evil(name: "no TOML at all", text: "<html>404</html>", says: ":1:1: not TOML: "),
+    Evil(
+      name: "no TOML", text: url + "[login\npath = \"/x\"", says: ":2:7: invalid TOML: expected ]"),
+    Evil(name: "no TOML at all", text: "<html>404</html>", says: ":1:1: invalid TOML: "),
     Evil(name: "empty", text: "", says: "has no url", mend: "url = "),
     Evil(
       name: "deep", text: url + "a = " + String(repeating: "[", count: 30_000),

@@ -1,139 +1,145 @@
-internal import TOMLKit
-
 /// A key of a table with its value.
 typealias TOMLMember = (key: String, value: JSONValue)
 
-/// A TOML text that was read: its values in the order of the text, and where they stand.
+/// A TOML text of the configuration: its values, and where they are written.
+///
+/// The values of `TOMLParser` become `JSONValue`s here, and its errors become failures.
 struct TOMLDocument {
   /// What messages call it: a path, or `preset json`.
   let label: String
   let text: String
-  let map: TOMLMap
   /// The values, tables as objects; members in the order of the text.
-  let root: [TOMLMember]
+  private(set) var root: [TOMLMember] = []
+  private let tree: TOMLTree
 
   /// Bytes that a configuration file may have.
   static let maximumSize = 1 << 20
 
   /// Reads `text`.
   ///
-  /// - Throws: `Failure` of kind `usage` with `label` and the line.
+  /// - Throws: `Failure` of kind `usage` with `label`, line and column.
   init(_ text: String, label: String) throws(Failure) {
-    let bytes = Array(text.utf8)
-    guard bytes.count <= Self.maximumSize else {
+    guard text.utf8.count <= Self.maximumSize else {
       throw Failure(.usage, "\(label): larger than 1 MiB")
     }
-    if let line = Self.lineOfNul(in: bytes) {
-      throw Failure(.usage, "\(label):\(line): a NUL byte or its escape")
-    }
-    let map = TOMLMap(bytes)
-    if let place = map.tooDeep {
+    do throws(TOMLError) { tree = try TOMLParser.parse(Array(text.utf8)) } catch {
+      let message = DisplayText.oneLine(error.message, limit: 200)
       throw Failure(
-        .usage, "\(label):\(place): nested deeper than \(TOMLMap.maximumDepth) levels")
+        .usage, "\(label):\(error.place.line):\(error.place.column): invalid TOML: \(message)")
     }
     self.label = label
     self.text = text
-    self.map = map
-    if let broken = map.broken {
-      throw Failure(.usage, "\(label):\(broken.place): not TOML: \(broken.why)")
-    }
-    let table = try Self.parse(text, label: label)
-    var order: [[String]: Int] = [:]
-    for (position, path) in Self.pathsInOrder(map).enumerated() where order[path] == nil {
-      order[path] = position
-    }
-    root = try Self.members(table, path: [], order: order, label: label, map: map)
+    root = try members(of: 0)
   }
 
-  /// Where the key at `path` stands: file, line and column, `shop.toml:7:3`.
+  /// Where the key at `path`, or the innermost table around it, is written: file, line and column,
+  /// `shop.toml:7:3`.
   func place(of path: [String]) -> String {
-    map.place(of: path).map { "\(label):\($0)" } ?? label
+    start(of: path).map(place(at:)) ?? label
+  }
+
+  /// The first byte of the key at `path`, or of the innermost table around it.
+  func start(of path: [String]) -> Int? {
+    let node = tree.nearest(path).node
+    return node > 0 ? tree.nodes[node].start : nil
+  }
+
+  private func place(at offset: Int) -> String {
+    let place = tree.place(at: offset)
+    return "\(label):\(place.line):\(place.column)"
   }
 
   /// The value at `path`.
   func value(at path: [String]) -> JSONValue? {
-    var value = JSONValue.object(root)
-    for name in path {
-      guard case .object(let members) = value,
-        let member = members.first(where: { $0.key == name })
-      else { return nil }
-      value = member.value
+    path.reduce(.object(root)) { $0?[$1] }
+  }
+
+  // MARK: - Editing
+
+  /// The text with `value` at `path`, which has one name or two; order and comments stay.
+  ///
+  /// - Throws: `Failure` of kind `usage` for a value that TOML cannot hold, `failed` when the change
+  ///   cannot be made.
+  func setting(_ value: JSONValue, at path: [String]) throws(Failure) -> String {
+    let text = try Self.toml(value)
+    do throws(TOMLError) {
+      if let bytes = try TOMLEdit.setting(text, at: path, in: tree) {
+        return String(decoding: bytes, as: UTF8.self)
+      }
+    } catch {
+      let name = DisplayText.oneLine(TOMLWriter.key(path), limit: 120)
+      throw Failure(.usage, "\(name): \(DisplayText.oneLine(error.message, limit: 200))")
     }
-    return value
+    throw uneditable
+  }
+
+  /// The text without the key at `path`; order and comments stay.
+  ///
+  /// - Throws: `Failure` of kind `failed` when the change cannot be made.
+  func removing(at path: [String]) throws(Failure) -> String {
+    guard let bytes = TOMLEdit.removing(at: path, in: tree) else { throw uneditable }
+    return String(decoding: bytes, as: UTF8.self)
+  }
+
+  private var uneditable: Failure {
+    Failure(.failed, "\(label): cannot make this change", hint: "edit the file by hand")
+  }
+
+  /// `value` on one line, tables inline.
+  private static func toml(_ value: JSONValue) throws(Failure) -> String {
+    switch value {
+    case .null: throw Failure(.usage, "null has no form in TOML", hint: "leave the key out")
+    case .bool(let flag): return flag ? "true" : "false"
+    case .number(let text): return text
+    case .string(let text): return TOMLWriter.string(text)
+    case .array(let values):
+      var parts: [String] = []
+      for value in values { parts.append(try toml(value)) }
+      return "[" + parts.joined(separator: ", ") + "]"
+    case .object(let members):
+      var parts: [String] = []
+      for member in members {
+        parts.append("\(TOMLWriter.key([member.key])) = \(try toml(member.value))")
+      }
+      return parts.isEmpty ? "{}" : "{ " + parts.joined(separator: ", ") + " }"
+    }
   }
 
   // MARK: - Reading
 
-  private static func parse(_ text: String, label: String) throws(Failure) -> TOMLTable {
-    do {
-      return try TOMLTable(string: text)
-    } catch let error as TOMLParseError {
-      throw Failure(
-        .usage,
-        "\(label):\(error.source.begin.line):\(error.source.begin.column): not TOML: "
-          + DisplayText.oneLine(error.description, limit: 200))
-    } catch {
-      throw Failure(.usage, "\(label): not TOML")
+  private func members(of table: Int) throws(Failure) -> [TOMLMember] {
+    var members: [TOMLMember] = []
+    for child in tree.nodes[table].children {
+      let key = tree.nodes[child].key
+      guard !key.utf8.contains(0) else { throw nul(child) }
+      members.append((key, try value(of: child)))
     }
+    return members
   }
 
-  private static func lineOfNul(in bytes: [UInt8]) -> Int? {
-    // TOMLKit passes text through C strings, which end at the first NUL.
-    var line = 1
-    for (index, byte) in bytes.enumerated() {
-      if byte == 0x0A { line += 1 }
-      if byte == 0 { return line }
-      guard byte == UInt8(ascii: "\\") else { continue }
-      let rest = bytes[(index + 1)...]
-      if rest.starts(with: "u0000".utf8) || rest.starts(with: "U00000000".utf8) { return line }
-    }
-    return nil
-  }
-
-  /// Every path with all the paths above it, as they come in the text.
-  private static func pathsInOrder(_ map: TOMLMap) -> [[String]] {
-    let all =
-      map.entries.map { ($0.start, $0.path) } + map.headers.map { ($0.range.lowerBound, $0.path) }
-    return all.sorted { $0.0 < $1.0 }.flatMap { item in
-      item.1.indices.map { Array(item.1[...$0]) }
-    }
-  }
-
-  private static func members(
-    _ table: TOMLTable, path: [String], order: [[String]: Int], label: String, map: TOMLMap
-  ) throws(Failure) -> [TOMLMember] {
-    var members: [(position: Int, member: TOMLMember)] = []
-    for key in table.keys {
-      guard let node = table[key] else { continue }
-      let below = path + [key]
-      let value = try value(node, path: below, order: order, label: label, map: map)
-      members.append((order[below] ?? .max, (key: key, value: value)))
-    }
-    return members.sorted { $0.position < $1.position }.map(\.member)
-  }
-
-  private static func value(
-    _ node: any TOMLValueConvertible, path: [String], order: [[String]: Int], label: String,
-    map: TOMLMap
-  ) throws(Failure) -> JSONValue {
-    if let table = node.table {
-      return .object(try members(table, path: path, order: order, label: label, map: map))
-    }
-    if let array = node.array {
+  private func value(of node: Int) throws(Failure) -> JSONValue {
+    switch tree.nodes[node].value {
+    case .table: return .object(try members(of: node))
+    case .array:
       var values: [JSONValue] = []
-      for index in 0..<array.count {
-        values.append(
-          try value(array[index], path: path + ["\(index)"], order: order, label: label, map: map))
-      }
+      for child in tree.nodes[node].children { values.append(try value(of: child)) }
       return .array(values)
+    case .string(let text):
+      guard !text.utf8.contains(0) else { throw nul(node) }
+      return .string(text)
+    case .boolean(let flag): return .bool(flag)
+    case .integer(let number): return .number(String(number))
+    case .float(let number) where number.isFinite: return .number(String(number))
+    case .float, .offsetDateTime, .localDateTime, .localDate, .localTime:
+      throw useless(node, "dates, times, inf and nan have no use here")
     }
-    if let text = node.string { return .string(text) }
-    if let flag = node.bool { return .bool(flag) }
-    if let number = node.int { return .number(String(number)) }
-    if let number = node.double, number.isFinite { return .number(String(number)) }
-    let place = map.place(of: path).map { "\(label):\($0)" } ?? label
-    throw Failure(
-      .usage,
-      "\(place): \(TOMLWriter.key(path)): dates, times, inf and nan have no use here")
+  }
+
+  /// C strings, which libcurl and libsecret take, end at the first NUL.
+  private func nul(_ node: Int) -> Failure { useless(node, "must not have a NUL character") }
+
+  private func useless(_ node: Int, _ why: String) -> Failure {
+    let name = DisplayText.oneLine(TOMLWriter.key(tree.path(of: node)), limit: 120)
+    return Failure(.usage, "\(place(at: tree.nodes[node].start)): \(name): \(why)")
   }
 }
