@@ -54,8 +54,13 @@ endif
 .PHONY: build demo test test-kill test-keyrings test-fresh bench lint docs recording install \
   uninstall deb dist clean swift
 
+# The Swift runtime inside needs libstdc++, which SwiftPM has no option to link statically. Its linker
+# looks into the build's own folder first: with the archive there no libstdc++.so is needed to run.
 build: swift
 	@Tests/packages.sh --check $(BUILD_PACKAGES)
+	@bin=$$(swift build $(RELEASE) --show-bin-path); mkdir -p "$$bin"; \
+	  archive=$$(clang -print-file-name=libstdc++.a) && [ -f "$$archive" ] && \
+	  ln -sf "$$archive" "$$bin/" || echo "No libstdc++.a here: libstdc++.so will be needed"
 	swift build $(RELEASE) </dev/null
 	@cp -f "$$(swift build $(RELEASE) --show-bin-path)/authctl" .build/authctl.new
 	@mv -f .build/authctl.new .build/authctl
