@@ -25,8 +25,9 @@ AUTHCTL ?= .build/authctl
 BUILD_PACKAGES := libcurl4-openssl-dev libssl-dev libsecret-1-dev git ca-certificates
 # What authctl opens when it runs, and a keyring on a bus to keep secrets in.
 DEMO_PACKAGES := $(BUILD_PACKAGES) libsecret-1-0 gnome-keyring dbus-daemon libglib2.0-bin
-# secret-tool, curl, mandoc and man, the second opinion of the tests; the shells of completions/.
-TEST_PACKAGES := $(DEMO_PACKAGES) libsecret-tools curl mandoc man-db bash zsh fish openssl
+# secret-tool, curl, mandoc, man and python3, the second opinion of the tests; the shells of
+# completions/.
+TEST_PACKAGES := $(DEMO_PACKAGES) libsecret-tools curl mandoc man-db bash zsh fish openssl python3
 
 # Other Secret Services, a screen for them, and a hand at its keyboard. KWallet cannot encrypt what
 # it sends without the plugins.
@@ -53,8 +54,8 @@ endif
 .PHONY: build demo test test-kill test-keyrings test-fresh bench lint docs recording install \
   uninstall deb dist clean swift
 
-# SwiftPM has no option for a static libstdc++, but its linker looks into the build's own folder
-# first: with the archive there libstdc++.so is not needed at run time.
+# The Swift runtime inside needs libstdc++, which SwiftPM has no option to link statically. Its linker
+# looks into the build's own folder first: with the archive there no libstdc++.so is needed to run.
 build: swift
 	@Tests/packages.sh --check $(BUILD_PACKAGES)
 	@bin=$$(swift build $(RELEASE) --show-bin-path); mkdir -p "$$bin"; \
@@ -98,7 +99,7 @@ test-kill: swift
 
 # Ratios of one run; on a busy machine they say little. About ten minutes.
 BENCH_PACKAGES := $(TEST_PACKAGES) hyperfine time httpie gh valgrind nginx-light gcc libc6-dev \
-  pkg-config python3 openssl
+  pkg-config openssl
 bench: build
 	@Tests/packages.sh $(BENCH_PACKAGES)
 	python3 Tests/Benchmarks/bench.py .build/authctl --write Tests/Benchmarks/RESULTS.md

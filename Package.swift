@@ -36,7 +36,6 @@ let package = Package(
   ],
   dependencies: [
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
-    .package(url: "https://github.com/LebJe/TOMLKit", from: "0.6.0"),
     .package(url: "https://github.com/swhitty/FlyingFox", from: "0.27.1"),
   ],
   targets: [
@@ -47,7 +46,7 @@ let package = Package(
     .target(name: "CLibsecret", cSettings: [.unsafeFlags(secretHeaders)]),
     .target(
       name: "AuthKit",
-      dependencies: ["CCrypto", "CCurl", "CLibsecret", "CSystem", "TOMLKit"],
+      dependencies: ["CCrypto", "CCurl", "CLibsecret", "CSystem"],
       exclude: ["Profiles/Presets"],
       swiftSettings: strict + [importsSecretHeaders],
       plugins: ["EmbedPresets"]

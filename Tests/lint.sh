@@ -62,8 +62,10 @@ door 'libsecret is spoken to by these files' "${import}CLibsecret\\b" \
   Sources/AuthKit/Stores/SecretService/SecretService{Bus,Prompt}.swift
 door 'libcrypto is called by this one file' "${import}CCrypto\\b" \
   Sources/AuthKit/Base/Crypto.swift
-door 'TOML is read by this one file' "${import}TOMLKit\\b" \
-  Sources/AuthKit/Profiles/TOML/TOMLDocument.swift
+door 'TOML is read and edited by this one file' '\bTOML(Parser|Edit)\.' \
+  Sources/AuthKit/Profiles/TOMLDocument.swift Sources/AuthKit/Profiles/TOML/TOMLEdit.swift
+never 'the TOML reader could be lifted out: it knows no type of another room' \
+  '\b(Failure|JSON\w+|DisplayText|Secret|Profile\w*|import)\b' Sources/AuthKit/Profiles/TOML
 door 'libraries are opened by the three C targets' '\bdlopen\s*\(' \
   Sources/CCrypto/shim.c Sources/CCurl/shim.c Sources/CLibsecret/shim.c
 door 'a function of C has its prototype of a header: by CSystem, or in a C target' '\bdlsym\s*\(' \

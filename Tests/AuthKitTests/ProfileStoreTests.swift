@@ -171,7 +171,7 @@ private func failure(_ body: () throws -> Void) -> Failure? {
     let folder = try Folder()
     let path = folder.store.path(of: "shop")
     try ConfigFolder.write(text, to: path, label: path, replacing: false)
-    // An inline table over several lines is not TOML 1.0; toml++ says so.
+    // An inline table over several lines is not TOML 1.0.
     guard (try? folder.store.load("shop")) != nil else {
       #expect(text.contains("{\n"))
       return

@@ -18,7 +18,7 @@ struct CurlFields {
 
   private static let maximumCount = 500
   private static let maximumName = 256
-  /// `TOMLMap.maximumDepth` less what stands around a body.
+  /// `TOMLTree.maximumDepth` less what stands around a body.
   private static let maximumDepth = 48
 
   mutating func note(_ text: String) {

@@ -39,7 +39,7 @@ package enum ProfileReader {
       }
     }
     let order = { (failure: Failure) in
-      failure.key.flatMap { document.map.start(of: $0) } ?? .max
+      failure.key.flatMap { document.start(of: $0) } ?? .max
     }
     return found.sorted { order($0) < order($1) }
   }

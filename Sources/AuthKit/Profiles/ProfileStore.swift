@@ -148,8 +148,7 @@ package struct ProfileStore: Sendable {
       guard let file = document.value(at: ["network", name])?.text,
         file.utf8.first != UInt8(ascii: "/")
       else { continue }
-      text = try TOMLEdit.setting(
-        .string("\(folder)/\(file)"), at: ["network", name], in: document)
+      text = try document.setting(.string("\(folder)/\(file)"), at: ["network", name])
     }
     return text
   }
@@ -167,8 +166,7 @@ package struct ProfileStore: Sendable {
     if let like { text = try shareable(like) }
     for setting in settings {
       let key = try ProfileSchema.key(setting.key)
-      text = try TOMLEdit.setting(
-        setting.value, at: Self.path(of: key), in: try TOMLDocument(text, label: name))
+      text = try TOMLDocument(text, label: name).setting(setting.value, at: Self.path(of: key))
     }
     var profile = try read(text, as: name)
     profile.isDraft = true
@@ -181,7 +179,7 @@ package struct ProfileStore: Sendable {
   package func shareable(_ name: String) throws(Failure) -> String {
     let document = try TOMLDocument(try text(of: name), label: shown(path(of: name)))
     guard document.value(at: ["account"]) != nil else { return document.text }
-    return try TOMLEdit.removing(at: ["account"], in: document)
+    return try document.removing(at: ["account"])
   }
 
   /// Every mistake of a profile; none when it is right.
@@ -228,7 +226,7 @@ package struct ProfileStore: Sendable {
     var absent: [String] = []
     for change in set {
       let place = Self.path(of: try ProfileSchema.key(change.key))
-      text = try TOMLEdit.setting(change.value, at: place, in: try TOMLDocument(text, label: label))
+      text = try TOMLDocument(text, label: label).setting(change.value, at: place)
     }
     for key in unset {
       let place = Self.path(of: try ProfileSchema.key(key))
@@ -236,7 +234,7 @@ package struct ProfileStore: Sendable {
       if document.value(at: place) == nil {
         absent.append(key)
       } else {
-        text = try TOMLEdit.removing(at: place, in: document)
+        text = try document.removing(at: place)
       }
     }
     let path = path(of: name)
@@ -358,11 +356,11 @@ extension ProfileStore {
     let document = try configDocument()
     guard let name else {
       guard document.value(at: ["default_profile"]) != nil else { return }
-      try writeConfig(try TOMLEdit.removing(at: ["default_profile"], in: document))
+      try writeConfig(try document.removing(at: ["default_profile"]))
       return
     }
     _ = try text(of: name)
-    try writeConfig(try TOMLEdit.setting(.string(name), at: ["default_profile"], in: document))
+    try writeConfig(try document.setting(.string(name), at: ["default_profile"]))
   }
 
   private func configDocument() throws(Failure) -> TOMLDocument {

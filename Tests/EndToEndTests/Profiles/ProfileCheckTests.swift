@@ -28,7 +28,7 @@ import Testing
     """
   }
   private static let toldOfWorse =
-    "authctl: \(ProfileDesk.shown("worse")):1:29: not TOML: a quotation is not closed\n"
+    "authctl: \(ProfileDesk.shown("worse")):1:7: invalid TOML: this string is not closed on its line\n"
 
   private func withThree(_ body: (ProfileDesk) async throws -> Void) async throws {
     try await ProfileDesk.with { desk in
@@ -102,7 +102,8 @@ import Testing
             "mistakes": [
               [
                 "message": .string(
-                  "\(ProfileDesk.shown("worse")):1:29: not TOML: a quotation is not closed"),
+                  "\(ProfileDesk.shown("worse")):1:7: invalid TOML: this string is not closed on its line"
+                ),
                 "hint": nil,
               ]
             ],

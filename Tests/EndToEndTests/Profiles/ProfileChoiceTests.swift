@@ -182,7 +182,7 @@ import Testing
           url + "preset = \"jsn\"\n", ":2:1: preset: unknown preset jsn\nhint: did you mean json?\n"
         ),
         (url + "[request]\ncookies = \"yes\"\n", ":3:1: request.cookies: must be true or false\n"),
-        ("url = \"https://h\n", ":1:17: not TOML: "),
+        ("url = \"https://h\n", ":1:7: invalid TOML: this string is not closed on its line\n"),
         ("preset = \"json\"\n", ": has no url\nhint: "),
       ]
       let path = box.configHome + "/authctl/profiles/p.toml"

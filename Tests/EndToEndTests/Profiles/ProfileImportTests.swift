@@ -158,13 +158,14 @@ import Testing
       name: "redirect of OAuth",
       text: url + "[oauth]\nparameters = { redirect_uri = \"https://evil.example\" }",
       says: "oauth.parameters.redirect_uri: authctl sets this"),
-    Evil(name: "no TOML", text: url + "[login\npath = \"/x\"", says: ":2:7: not TOML: expected ]"),
-    Evil(name: "no TOML at all", text: "<html>404</html>", says: ":1:1: not TOML: "),
+    Evil(
+      name: "no TOML", text: url + "[login\npath = \"/x\"", says: ":2:7: invalid TOML: expected ]"),
+    Evil(name: "no TOML at all", text: "<html>404</html>", says: ":1:1: invalid TOML: "),
     Evil(name: "empty", text: "", says: "has no url", mend: "url = "),
     Evil(
       name: "deep", text: url + "a = " + String(repeating: "[", count: 30_000),
       says: "nested deeper"),
-    Evil(name: "NUL", text: url + "account = \"a\\u0000\"", says: ":2: a NUL byte"),
+    Evil(name: "NUL", text: url + "account = \"a\\u0000\"", says: ":2:1: account: must not have a NUL"),
     Evil(
       name: "too large", text: url + "# " + String(repeating: "x", count: 1 << 20),
       says: "larger than"),

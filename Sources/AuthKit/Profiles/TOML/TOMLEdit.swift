@@ -1,232 +1,195 @@
-/// Changes one key of a TOML text and leaves all else as it stands: order, comments, spaces.
+/// Changes one key of a TOML text and leaves all else as it is: order, comments, blanks.
 ///
-/// Every result is read again and compared. Where the careful edit did not mean what was asked,
-/// the text is written anew; comments are lost then, the meaning never.
+/// Every result is read again: it must have the value that was asked for, and no other value may
+/// differ from before. An empty table counts as none.
 struct TOMLEdit {
-  private let document: TOMLDocument
-  private var bytes: [UInt8]
-  private var map: TOMLMap
+  private var tree: TOMLTree
 
-  /// `document`'s text with `value` at `path`, which has one name or two.
+  /// The text of `tree` with a value at `path`, which has one name or two.
   ///
-  /// - Throws: `Failure` of kind `usage` for a value that TOML cannot hold.
+  /// - Parameter value: as TOML writes it, on one line.
+  /// - Returns: nil when it cannot be done.
+  /// - Throws: `TOMLError` when `value` is not TOML; its place is in the line `KEY = VALUE`.
   static func setting(
-    _ value: JSONValue, at path: [String], in document: TOMLDocument
-  ) throws(Failure) -> String {
-    var edit = TOMLEdit(document)
-    try edit.set(value, at: path)
-    return try edit.checked(wanted: Self.replacing(document.root, path, value))
+    _ value: String, at path: [String], in tree: TOMLTree
+  ) throws(TOMLError) -> [UInt8]? {
+    let wanted = try TOMLParser.parse(Array("\(TOMLWriter.key(path)) = \(value)".utf8))
+    var edit = TOMLEdit(tree: tree)
+    guard (try? edit.set(value, at: path)) != nil, let alone = wanted.find(path),
+      wanted.nodes[alone].range.upperBound == wanted.bytes.count,
+      let node = edit.tree.find(path),
+      meaning(of: node, in: edit.tree) == meaning(of: alone, in: wanted),
+      edit.isUnchanged(since: tree, but: path)
+    else { return nil }
+    return edit.tree.bytes
   }
 
-  /// `document`'s text without the key at `path`.
+  /// The text of `tree` without the key at `path`.
   ///
-  /// - Throws: `Failure` of kind `failed` when it cannot be done.
-  static func removing(at path: [String], in document: TOMLDocument) throws(Failure) -> String {
-    var edit = TOMLEdit(document)
-    edit.remove(at: path)
-    return try edit.checked(wanted: Self.replacing(document.root, path, nil))
-  }
-
-  private init(_ document: TOMLDocument) {
-    self.document = document
-    bytes = Array(document.text.utf8)
-    map = document.map
+  /// - Returns: nil when it cannot be done.
+  static func removing(at path: [String], in tree: TOMLTree) -> [UInt8]? {
+    var edit = TOMLEdit(tree: tree)
+    guard (try? edit.remove(at: path)) != nil, edit.tree.find(path) == nil,
+      edit.isUnchanged(since: tree, but: path)
+    else { return nil }
+    return edit.tree.bytes
   }
 
   // MARK: - Checking
 
-  private func checked(wanted: [TOMLMember]) throws(Failure) -> String {
-    let text = String(decoding: bytes, as: UTF8.self)
-    if let result = try? TOMLDocument(text, label: document.label),
-      Self.same(.object(result.root), .object(wanted))
-    {
-      return text
-    }
-    let written = try TOMLWriter.document(wanted)
-    let result = try TOMLDocument(written, label: document.label)
-    guard Self.same(.object(result.root), .object(wanted)) else {
-      throw Failure(
-        .failed, "\(document.label): cannot make this change", hint: "edit the file by hand")
-    }
-    return written
+  private func isUnchanged(since old: TOMLTree, but path: [String]) -> Bool {
+    Self.meaning(of: 0, in: tree, without: path[...])
+      == Self.meaning(of: 0, in: old, without: path[...])
   }
 
-  private static func replacing(
-    _ root: [TOMLMember], _ path: [String], _ value: JSONValue?
-  ) -> [TOMLMember] {
-    guard let name = path.first else { return root }
-    var root = root
-    let index = root.firstIndex { $0.key.utf8.elementsEqual(name.utf8) }
-    guard path.count > 1 else {
-      if let value {
-        if let index { root[index].value = value } else { root.append((name, value)) }
-      } else if let index {
-        root.remove(at: index)
+  /// What a node says: words by their bytes, tables by their members without empty tables.
+  private indirect enum Meaning: Equatable {
+    case word(ArraySlice<UInt8>)
+    case array([Meaning?])
+    case table([[UInt8]: Meaning])
+  }
+
+  /// What a node means, but for what is at `path`; nil for nothing.
+  private static func meaning(
+    of number: Int, in tree: TOMLTree, without path: ArraySlice<String> = []
+  ) -> Meaning? {
+    let node = tree.nodes[number]
+    if node.value == .table {
+      var members: [[UInt8]: Meaning] = [:]
+      for child in node.children {
+        let key = Array(tree.nodes[child].key.utf8)
+        let isOnPath = path.first.map { key.elementsEqual($0.utf8) } ?? false
+        if isOnPath, path.count == 1 { continue }
+        members[key] = meaning(of: child, in: tree, without: isOnPath ? path.dropFirst() : [])
       }
-      return root
+      return members.isEmpty ? nil : .table(members)
     }
-    var inner: [TOMLMember] = []
-    if let index, case .object(let members) = root[index].value { inner = members }
-    inner = replacing(inner, Array(path.dropFirst()), value)
-    if let index {
-      root[index].value = .object(inner)
-    } else if value != nil {
-      root.append((name, .object(inner)))
-    }
-    return root
-  }
-
-  /// Equal but for the order of members; an empty table is no table, and numbers are compared by
-  /// their values, for `1e2` comes back as `100.0`.
-  private static func same(_ left: JSONValue, _ right: JSONValue) -> Bool {
-    switch (left, right) {
-    case (.object(let a), .object(let b)):
-      let a = a.filter { !isEmptyTable($0.value) }
-      let b = b.filter { !isEmptyTable($0.value) }
-      return a.count == b.count
-        && a.allSatisfy { member in
-          let others = b.filter { $0.key.utf8.elementsEqual(member.key.utf8) }
-          return others.count == 1 && same(member.value, others[0].value)
-        }
-    case (.array(let a), .array(let b)):
-      return a.count == b.count && zip(a, b).allSatisfy { same($0, $1) }
-    case (.number(let a), .number(let b)):
-      return a == b || Double(a) != nil && Double(a) == Double(b)
-    default: return left == right
-    }
-  }
-
-  private static func isEmptyTable(_ value: JSONValue) -> Bool {
-    if case .object(let members) = value { members.isEmpty } else { false }
+    // On the way to `path`, what is no table gives way to one.
+    guard path.isEmpty else { return nil }
+    if node.value == .array { return .array(node.children.map { meaning(of: $0, in: tree) }) }
+    return .word(tree.bytes[node.range])
   }
 
   // MARK: - Setting
 
-  private mutating func set(_ value: JSONValue, at path: [String]) throws(Failure) {
-    let text = try TOMLWriter.inline(value)
-    if let entry = map.entries.first(where: { $0.path == path }) {
-      replace(entry.value, by: text)
-      return
+  private mutating func set(_ value: String, at path: [String]) throws(TOMLError) {
+    if let node = tree.find(path), !tree.nodes[node].range.isEmpty {
+      return try replace(tree.nodes[node].range, by: value)
     }
     // The value may be spread over lines: [login.body], login.body.email = …
-    remove(at: path)
-    if path.count == 1 {
-      insertAtRoot("\(TOMLWriter.key(path)) = \(text)\n")
-      return
+    try remove(at: path)
+    var (table, depth) = tree.nearest(path)
+    if tree.nodes[table].value != .table {
+      try remove(at: Array(path[..<depth]))
+      (table, depth) = tree.nearest(path)
     }
-    let table = [path[0]]
-    let direct = map.entries.last {
-      $0.isStatement && $0.path.count == 2 && $0.path[0] == path[0] && $0.header.count < 2
+    if !tree.nodes[table].range.isEmpty {
+      return try insertMember("\(TOMLWriter.key(Array(path[depth...]))) = \(value)", into: table)
     }
-    if let direct {
-      let key = TOMLWriter.key(Array(path.dropFirst(direct.header.count)))
-      insert("\(key) = \(text)\n", at: lineEnd(direct.value.upperBound))
-    } else if let header = map.headers.first(where: { $0.path == table }) {
-      insert("\(TOMLWriter.key([path[1]])) = \(text)\n", at: lineEnd(header.range.upperBound))
-    } else if let inline = map.entries.first(where: { $0.path == table }) {
-      insertMember("\(TOMLWriter.key([path[1]])) = \(text)", into: inline)
-    } else {
-      endWithNewline()
-      let gap = bytes.isEmpty ? "" : "\n"
-      insert(
-        "\(gap)[\(TOMLWriter.key(table))]\n\(TOMLWriter.key([path[1]])) = \(text)\n",
-        at: bytes.count)
-    }
-  }
-
-  private mutating func insertAtRoot(_ line: String) {
-    if let last = map.entries.last(where: { $0.isStatement && $0.header.isEmpty }) {
-      insert(line, at: lineEnd(last.value.upperBound))
-    } else if let first = map.headers.first {
-      insert(line + "\n", at: commentStart(before: lineStart(first.range.lowerBound)))
-    } else {
-      endWithNewline()
-      insert(line, at: bytes.count)
-    }
+    try insertLine(value, at: path, below: table)
   }
 
   /// Adds a member at the end of an inline table.
-  private mutating func insertMember(_ text: String, into entry: TOMLMap.Entry) {
-    let hasMembers = map.entries.contains {
-      $0.path.count > entry.path.count && $0.path.starts(with: entry.path)
+  private mutating func insertMember(_ text: String, into table: Int) throws(TOMLError) {
+    let node = tree.nodes[table]
+    let close = node.range.upperBound - 1
+    var end = close
+    while Self.isBlank(tree.bytes[end - 1]) { end -= 1 }
+    try replace(end..<close, by: (node.children.isEmpty ? " " : ", ") + text + " ")
+  }
+
+  /// Adds a line behind those of the innermost table that is there, which begins at a header or is
+  /// made by dotted keys.
+  private mutating func insertLine(
+    _ value: String, at path: [String], below table: Int
+  ) throws(TOMLError) {
+    let line = "\(TOMLWriter.key([path[path.count - 1]])) = \(value)\n"
+    let isRoot = path.count == 1
+    let last = tree.statements.last {
+      !$0.isHeader && tree.isInside($0.node, table) && tree.isInside(table, $0.table)
     }
-    var end = entry.value.upperBound - 1
-    while end > entry.value.lowerBound, Self.isBlank(bytes[end - 1]) { end -= 1 }
-    let close = entry.value.upperBound - 1
-    bytes.replaceSubrange(end..<close, with: Array(((hasMembers ? ", " : " ") + text + " ").utf8))
-    refresh()
+    if let last, isRoot || table > 0 {
+      let key = tree.path(of: table, from: last.table) + path.suffix(1)
+      let line = "\(TOMLWriter.key(key)) = \(value)\n"
+      try insert(line, at: lineEnd(last.range.upperBound))
+    } else if let header = tree.statements.first(where: { $0.isHeader && $0.node == table }) {
+      try insert(line, at: lineEnd(header.range.upperBound))
+    } else if isRoot, let first = tree.statements.first {
+      try insert(line + "\n", at: commentStart(before: lineStart(first.range.lowerBound)))
+    } else {
+      let gap = isRoot || tree.bytes.isEmpty ? "" : "\n"
+      let header = isRoot ? "" : "[\(TOMLWriter.key(path.dropLast()))]\n"
+      try insert(gap + header + line, at: tree.bytes.count)
+    }
   }
 
   // MARK: - Removing
 
-  private mutating func remove(at path: [String]) {
-    // From the end, so that what stands before keeps its place.
-    while let header = map.headers.last(where: { $0.path.starts(with: path) }) {
-      let next = map.headers.first { $0.range.lowerBound > header.range.lowerBound }
-      let last = map.entries.last {
-        $0.isStatement && $0.start > header.range.lowerBound
-          && $0.start < next?.range.lowerBound ?? .max
+  private mutating func remove(at path: [String]) throws(TOMLError) {
+    guard let node = tree.find(path) else { return }
+    var ranges: [Range<Int>] = []
+    for statement in tree.statements where tree.isInside(statement.node, node) {
+      let lines = lineStart(statement.range.lowerBound)..<lineEnd(statement.range.upperBound)
+      if !statement.isHeader, tree.isInside(statement.table, node), let section = ranges.popLast() {
+        // With what stands between the lines of a section.
+        ranges.append(section.lowerBound..<lines.upperBound)
+      } else {
+        ranges.append(lines)
       }
-      let end = lineEnd(last?.value.upperBound ?? header.range.upperBound)
-      removeBytes(lineStart(header.range.lowerBound)..<end)
     }
-    while let entry = map.entries.last(where: { $0.isStatement && $0.path.starts(with: path) }) {
-      removeBytes(lineStart(entry.start)..<lineEnd(entry.value.upperBound))
+    if ranges.isEmpty { return try removeMember(node) }
+    var bytes: [UInt8] = []
+    var end = 0
+    for range in ranges {
+      bytes += tree.bytes[end..<range.lowerBound]
+      end = range.upperBound
     }
-    if let entry = map.entries.first(where: { $0.path == path }) { removeMember(entry) }
+    tree = try TOMLParser.parse(bytes + tree.bytes[end...])
   }
 
-  /// Removes a member of an inline table with one of the commas around it.
-  private mutating func removeMember(_ entry: TOMLMap.Entry) {
-    var range = entry.start..<entry.value.upperBound
-    var next = range.upperBound
-    while next < bytes.count, Self.isBlank(bytes[next]) { next += 1 }
-    if next < bytes.count, bytes[next] == UInt8(ascii: ",") {
-      next += 1
-      while next < bytes.count, Self.isBlank(bytes[next]) { next += 1 }
-      range = range.lowerBound..<next
-    } else {
-      var start = range.lowerBound
-      while start > 0, Self.isBlank(bytes[start - 1]) { start -= 1 }
-      if start > 0, bytes[start - 1] == UInt8(ascii: ",") { range = (start - 1)..<range.upperBound }
+  /// Removes a member of an inline table, also one that dotted keys make.
+  private mutating func removeMember(_ node: Int) throws(TOMLError) {
+    var table = tree.nodes[node].parent
+    while table > 0, tree.nodes[table].range.isEmpty { table = tree.nodes[table].parent }
+    guard tree.nodes[table].value == .table else { return }
+    let kept = entries(of: table).filter { !tree.isInside($0, node) }.map {
+      let bytes = tree.bytes[tree.nodes[$0].start..<tree.nodes[$0].range.upperBound]
+      return String(decoding: bytes, as: UTF8.self)
     }
-    removeBytes(range)
+    let text = kept.isEmpty ? "{}" : "{ " + kept.joined(separator: ", ") + " }"
+    try replace(tree.nodes[table].range, by: text)
+  }
+
+  /// The nodes with a value of their own in a table, those that dotted keys put deeper too.
+  private func entries(of table: Int) -> [Int] {
+    tree.nodes[table].children.flatMap {
+      tree.nodes[$0].range.isEmpty ? entries(of: $0) : [$0]
+    }.sorted()
   }
 
   // MARK: - Bytes
 
   private static func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
 
-  private mutating func refresh() { map = TOMLMap(bytes) }
-
-  private mutating func replace(_ range: Range<Int>, by text: String) {
-    bytes.replaceSubrange(range, with: Array(text.utf8))
-    refresh()
+  private mutating func replace(_ range: Range<Int>, by text: String) throws(TOMLError) {
+    var bytes = tree.bytes
+    bytes.replaceSubrange(range, with: text.utf8)
+    tree = try TOMLParser.parse(bytes)
   }
 
-  private mutating func insert(_ text: String, at offset: Int) {
-    var text = Array(text.utf8)
-    if offset > 0, bytes[offset - 1] != 0x0A { text.insert(0x0A, at: 0) }
-    bytes.insert(contentsOf: text, at: offset)
-    refresh()
-  }
-
-  private mutating func removeBytes(_ range: Range<Int>) {
-    bytes.removeSubrange(range)
-    refresh()
-  }
-
-  private mutating func endWithNewline() {
-    if let last = bytes.last, last != 0x0A { bytes.append(0x0A) }
+  /// Inserts lines, on a line of their own also where the last one has no end.
+  private mutating func insert(_ text: String, at offset: Int) throws(TOMLError) {
+    let isLineStart = offset == 0 || tree.bytes[offset - 1] == 0x0A
+    try replace(offset..<offset, by: (isLineStart ? "" : "\n") + text)
   }
 
   private func lineStart(_ offset: Int) -> Int {
-    (bytes[..<offset].lastIndex(of: 0x0A) ?? -1) + 1
+    (tree.bytes[..<offset].lastIndex(of: 0x0A) ?? -1) + 1
   }
 
   /// The start of the line after that of `offset`.
   private func lineEnd(_ offset: Int) -> Int {
-    bytes[offset...].firstIndex(of: 0x0A).map { $0 + 1 } ?? bytes.count
+    tree.bytes[offset...].firstIndex(of: 0x0A).map { $0 + 1 } ?? tree.bytes.count
   }
 
   /// The start of the comment lines right above a line: they belong to what is below them.
@@ -234,7 +197,8 @@ struct TOMLEdit {
     var start = offset
     while start > 0 {
       let above = lineStart(start - 1)
-      guard bytes[above..<start].first(where: { !Self.isBlank($0) }) == UInt8(ascii: "#") else {
+      guard tree.bytes[above..<start].first(where: { !Self.isBlank($0) }) == UInt8(ascii: "#")
+      else {
         break
       }
       start = above
