@@ -165,7 +165,8 @@ import Testing
     Evil(
       name: "deep", text: url + "a = " + String(repeating: "[", count: 30_000),
       says: "nested deeper"),
-    Evil(name: "NUL", text: url + "account = \"a\\u0000\"", says: ":2:1: account: must not have a NUL"),
+    Evil(
+      name: "NUL", text: url + "account = \"a\\u0000\"", says: ":2:1: account: must not have a NUL"),
     Evil(
       name: "too large", text: url + "# " + String(repeating: "x", count: 1 << 20),
       says: "larger than"),
