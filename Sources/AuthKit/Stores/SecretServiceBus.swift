@@ -14,6 +14,7 @@ internal import Glibc
 final class SecretServiceBus {
   private let c: authctl_libsecret
   private let connection: OpaquePointer
+  private let gate: BusGate
   private var service: UnsafeMutablePointer<SecretService>?
   private var negotiation: Ahead?
   private var owner = ""
@@ -37,14 +38,15 @@ final class SecretServiceBus {
     c = table.pointee
     limit = timeout
     deadline = Self.now() + timeout
-    let flags =
-      G_DBUS_CONNECTION_FLAGS_AUTHENTICATION_CLIENT.rawValue
-      | G_DBUS_CONNECTION_FLAGS_MESSAGE_BUS_CONNECTION.rawValue
     var error: UnsafeMutablePointer<GError>?
-    guard
-      let connected = c.g_dbus_connection_new_for_address_sync(
-        address, GDBusConnectionFlags(rawValue: flags), nil, nil, &error)
-    else {
+    let socket = authctl_bus_socket(address, &error)
+    var pair: [Int32] = [-1, -1]
+    let type = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue)
+    let isPaired = socket >= 0 && socketpair(AF_UNIX, type, 0, &pair) == 0
+    if socket >= 0, !isPaired { close(socket) }
+    gate = BusGate(bus: socket, client: pair[1])
+    if isPaired { gate.open() }
+    guard isPaired, let connected = authctl_bus_connection(pair[0], &error) else {
       let words = error.map { String(cString: $0.pointee.message) } ?? "no reason given"
       if let error { c.g_error_free(error) }
       throw .busUnreachable(address, words)
@@ -359,6 +361,11 @@ final class SecretServiceBus {
 
   /// Takes over and frees `error`.
   private func failure(_ error: UnsafeMutablePointer<GError>?) -> Failure {
+    if c.g_dbus_connection_is_closed(connection) != 0, gate.hasRefused({ Self.join($0, within: 1) })
+    {
+      if let error { c.g_error_free(error) }
+      return .keyringFailed(serviceName, "it sent more than 1 MiB in one message")
+    }
     guard let error else { return .keyringFailed(serviceName, "it gave no reason") }
     defer { c.g_error_free(error) }
     if let remote = c.g_dbus_error_get_remote_error(error) {
