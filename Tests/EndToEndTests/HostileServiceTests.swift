@@ -36,6 +36,19 @@ import Testing
     #expect(run.status == 12, "\(name)")
   }
 
+  /// Some keyrings know no encryption. What was wiped before it was sent would be stored as zeros.
+  @Test func honestKeyringWithoutEncryptionKeepsTheSession() async throws {
+    try await withShop(sending: ["GET /me": 2, "POST /refresh": 1]) { shop, keyring in
+      for (command, stdout) in [("get /me", Shop.me), ("refresh", ""), ("get /me", Shop.me)] {
+        let run = try await shop.box.run(command.split(separator: " ").map(String.init))
+        let renewed = "Renewed shop as \(Shop.ada). Valid 15 min, renews itself.\n"
+        #expect(run.stderr == (command == "refresh" ? renewed : ""))
+        #expect(run.stdout == stdout)
+        #expect(run.status == 0)
+      }
+    }
+  }
+
   @Test func hostileWordsAreMadeHarmless() async throws {
     try await withShop { shop, keyring in
       for member in ["SearchItems", "GetSecret"] {

@@ -149,28 +149,32 @@ final class SecretServiceBus {
     in collection: String, label: String, attributes: [(String, String)],
     _ payload: borrowing Secret
   ) throws(Failure) -> (item: String, prompt: String) {
-    let value = try encoded(payload)
     let properties = build(
       "a{sv}",
       [
         entry("org.freedesktop.Secret.Item.Label", text(label)),
         entry("org.freedesktop.Secret.Item.Attributes", dictionary(attributes)),
       ])
-    let arguments = [properties, value, c.g_variant_new_boolean(1)]
-    return try call(collection, "Collection", "CreateItem", arguments, reply: "(oo)") {
-      (string($0, 0), string($0, 1))
+    return try withEncoded(payload) { (value) throws(Failure) in
+      let arguments = [properties, value, c.g_variant_new_boolean(1)]
+      return try call(collection, "Collection", "CreateItem", arguments, reply: "(oo)") {
+        (string($0, 0), string($0, 1))
+      }
     }
   }
 
-  /// The value as it crosses the bus. To be put into a call at once.
-  func encoded(_ payload: borrowing Secret) throws(Failure) -> Variant {
+  /// Runs `body` with the value as it crosses the bus, to be put into a call. Wiped only after that:
+  /// where the session is plain, what crosses is the value's own memory.
+  func withEncoded<R>(
+    _ payload: borrowing Secret, _ body: (Variant) throws(Failure) -> R
+  ) throws(Failure) -> R {
     let service = try session()
     let value = payload.withBytes { bytes in
       c.secret_value_new(
         bytes.baseAddress?.assumingMemoryBound(to: CChar.self), bytes.count, "text/plain")
     }
     defer { release(value) }
-    return c.secret_service_encode_dbus_secret(service, value)
+    return try body(c.secret_service_encode_dbus_secret(service, value))
   }
 
   /// Prompt.Prompt: shows the dialog and waits for its end, at most `timeout` seconds. Gives
