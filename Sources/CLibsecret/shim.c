@@ -3,9 +3,11 @@
 #include "shim.h"
 
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static struct authctl_libsecret table;
 static const struct authctl_libsecret *loaded;
@@ -17,6 +19,14 @@ static void fail(void) {
   strncpy(error_text, words ? words : "cannot be loaded", sizeof error_text - 1);
 }
 
+// What libsecret and GLib would print about a service's mistakes on standard error. The calls fail as
+// well, and what they say is told in authctl's own words.
+static GLogWriterOutput say_nothing(GLogLevelFlags level, const GLogField *fields, gsize count,
+                                    gpointer data) {
+  (void)level, (void)fields, (void)count, (void)data;
+  return G_LOG_WRITER_HANDLED;
+}
+
 static void load(void) {
   void *library = dlopen("libsecret-1.so.0", RTLD_LAZY | RTLD_LOCAL);
   if (!library) return fail();
@@ -25,6 +35,7 @@ static void load(void) {
   if ((*(void **)&table.name = dlsym(library, #name)) == NULL) return fail();
   AUTHCTL_LIBSECRET_FUNCTIONS(AUTHCTL_FIND)
 #undef AUTHCTL_FIND
+  table.g_log_set_writer_func(say_nothing, NULL, NULL);
   loaded = &table;
 }
 
@@ -39,6 +50,34 @@ const char *authctl_libsecret_path(void) {
   Dl_info info;
   if (!loaded || dladdr((void *)loaded->secret_value_get, &info) == 0) return "";
   return info.dli_fname;
+}
+
+int authctl_bus_socket(const char *address, GError **error) {
+  GIOStream *stream = table.g_dbus_address_get_stream_sync(address, NULL, NULL, error);
+  if (!stream) return -1;
+  // An address that begins with unix: gives a socket connection.
+  GSocket *socket = table.g_socket_connection_get_socket((GSocketConnection *)stream);
+  int descriptor = fcntl(table.g_socket_get_fd(socket), F_DUPFD_CLOEXEC, 3);
+  table.g_object_unref(stream);
+  // GLib's sockets do not block.
+  if (descriptor >= 0) fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) & ~O_NONBLOCK);
+  return descriptor;
+}
+
+GDBusConnection *authctl_bus_connection(int descriptor, GError **error) {
+  GSocket *socket = table.g_socket_new_from_fd(descriptor, error);
+  if (!socket) {
+    close(descriptor);
+    return NULL;
+  }
+  GSocketConnection *stream = table.g_socket_connection_factory_create_connection(socket);
+  const GDBusConnectionFlags flags = G_DBUS_CONNECTION_FLAGS_AUTHENTICATION_CLIENT |
+                                     G_DBUS_CONNECTION_FLAGS_MESSAGE_BUS_CONNECTION;
+  GDBusConnection *connection =
+      table.g_dbus_connection_new_sync((GIOStream *)stream, NULL, flags, NULL, NULL, error);
+  table.g_object_unref(stream);
+  table.g_object_unref(socket);
+  return connection;
 }
 
 static GType service_type;

@@ -11,9 +11,10 @@
 
 // One line for each function of the table.
 #define AUTHCTL_LIBSECRET_FUNCTIONS(X)                                         \
+  X(g_dbus_address_get_stream_sync)                                            \
   X(g_dbus_connection_call_sync)                                               \
   X(g_dbus_connection_is_closed)                                               \
-  X(g_dbus_connection_new_for_address_sync)                                    \
+  X(g_dbus_connection_new_sync)                                                \
   X(g_dbus_connection_signal_subscribe)                                        \
   X(g_dbus_connection_signal_unsubscribe)                                      \
   X(g_dbus_error_get_remote_error)                                             \
@@ -23,12 +24,17 @@
   X(g_free)                                                                    \
   X(g_initable_new)                                                            \
   X(g_io_error_quark)                                                          \
+  X(g_log_set_writer_func)                                                     \
   X(g_main_context_iteration)                                                  \
   X(g_main_context_new)                                                        \
   X(g_main_context_pop_thread_default)                                         \
   X(g_main_context_push_thread_default)                                        \
   X(g_main_context_unref)                                                      \
   X(g_object_unref)                                                            \
+  X(g_socket_connection_factory_create_connection)                             \
+  X(g_socket_connection_get_socket)                                            \
+  X(g_socket_get_fd)                                                           \
+  X(g_socket_new_from_fd)                                                      \
   X(g_source_attach)                                                           \
   X(g_source_destroy)                                                          \
   X(g_source_set_callback)                                                     \
@@ -81,6 +87,13 @@ const char *_Nonnull authctl_libsecret_error(void);
 
 // The file of the library, as the dynamic linker found it; "" before it is loaded.
 const char *_Nonnull authctl_libsecret_path(void);
+
+// A connection to the bus at `address` as a plain socket, which the caller closes; -1 with `error`.
+int authctl_bus_socket(const char *_Nonnull address, GError *_Nullable *_Nonnull error);
+
+// The D-Bus connection of a client over `socket`, one end of a socketpair(2) whose other end passes
+// on what a bus says. It owns the socket from here on, also when it fails.
+GDBusConnection *_Nullable authctl_bus_connection(int socket, GError *_Nullable *_Nonnull error);
 
 // A SecretService (a GDBusProxy) that talks to `owner` over `connection`; no message is sent.
 SecretService *_Nullable authctl_secret_service_new(GDBusConnection *_Nonnull connection,

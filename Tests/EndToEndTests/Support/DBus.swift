@@ -58,6 +58,25 @@ struct DBusError: Error, CustomStringConvertible {
   var description: String { "\(name): \(message)" }
 }
 
+/// A call that came to a service.
+struct DBusCall: Sendable {
+  var path: String
+  var member: String
+  var arguments: [DBusValue]
+}
+
+/// What a service does about a call.
+enum DBusAnswer: Sendable {
+  case values([DBusValue])
+  case error(String, String)
+  /// Nothing comes.
+  case silence
+  /// The service goes away.
+  case end
+  /// An empty answer, and after it the signal Completed of a prompt with these values.
+  case completed([DBusValue])
+}
+
 /// A blocking client of one bus, enough for tests: call a method, get its answer.
 /// https://dbus.freedesktop.org/doc/dbus-specification.html
 final class DBusConnection {
@@ -114,16 +133,37 @@ final class DBusConnection {
   func serve(
     _ name: String, _ answer: (_ member: String, _ arguments: [DBusValue]) -> [DBusValue]?
   ) throws {
+    try serve(name) { call in
+      answer(call.member, call.arguments).map { .values($0) }
+        ?? .error("org.freedesktop.DBus.Error.NotSupported", "")
+    }
+  }
+
+  /// The same with all that a service can do.
+  func serve(_ name: String, calls answer: (DBusCall) -> DBusAnswer) throws {
     let bus = "org.freedesktop.DBus"
     try call(bus, "/org/freedesktop/DBus", bus + ".RequestName", [.string(name), .uint32(0)])
     while true {
       let message = try receiveMessage()
       guard message.type == 1, let sender = message.fields[7]?.text else { continue }
       let reply: [(UInt8, DBusValue)] = [(5, .uint32(message.serial)), (6, .string(sender))]
-      if let values = answer(message.fields[3]?.text ?? "", message.values) {
-        _ = try send(type: 2, reply, values)
-      } else {
-        _ = try send(type: 3, reply + [(4, .string(bus + ".Error.NotSupported"))], [])
+      let path = message.fields[1]?.text ?? "/"
+      let call = DBusCall(
+        path: path, member: message.fields[3]?.text ?? "", arguments: message.values)
+      switch answer(call) {
+      case .values(let values): _ = try send(type: 2, reply, values)
+      case .error(let name, let words):
+        _ = try send(type: 3, reply + [(4, .string(name))], [.string(words)])
+      case .silence: break
+      case .end: return
+      case .completed(let values):
+        _ = try send(type: 2, reply, [])
+        _ = try send(
+          type: 4,
+          [
+            (1, .path(path)), (2, .string("org.freedesktop.Secret.Prompt")),
+            (3, .string("Completed")),
+          ], values)
       }
     }
   }

@@ -14,6 +14,7 @@ internal import Glibc
 final class SecretServiceBus {
   private let c: authctl_libsecret
   private let connection: OpaquePointer
+  private let gate: BusGate
   private var service: UnsafeMutablePointer<SecretService>?
   private var negotiation: BackgroundThread?
   private var owner = ""
@@ -37,14 +38,15 @@ final class SecretServiceBus {
     c = table.pointee
     limit = timeout
     deadline = Self.now() + timeout
-    let flags =
-      G_DBUS_CONNECTION_FLAGS_AUTHENTICATION_CLIENT.rawValue
-      | G_DBUS_CONNECTION_FLAGS_MESSAGE_BUS_CONNECTION.rawValue
     var error: UnsafeMutablePointer<GError>?
-    guard
-      let connected = c.g_dbus_connection_new_for_address_sync(
-        address, GDBusConnectionFlags(rawValue: flags), nil, nil, &error)
-    else {
+    let socket = authctl_bus_socket(address, &error)
+    var pair: [Int32] = [-1, -1]
+    let type = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue)
+    let isPaired = socket >= 0 && socketpair(AF_UNIX, type, 0, &pair) == 0
+    if socket >= 0, !isPaired { close(socket) }
+    gate = BusGate(bus: socket, client: pair[1])
+    if isPaired { gate.open() }
+    guard isPaired, let connected = authctl_bus_connection(pair[0], &error) else {
       let words = error.map { String(cString: $0.pointee.message) } ?? "no reason given"
       if let error { c.g_error_free(error) }
       throw .busUnreachable(address, words)
@@ -143,28 +145,32 @@ final class SecretServiceBus {
     in collection: String, label: String, attributes: [(String, String)],
     _ payload: borrowing Secret
   ) throws(Failure) -> (item: String, prompt: String) {
-    let value = try encoded(payload)
     let properties = build(
       "a{sv}",
       [
         entry("org.freedesktop.Secret.Item.Label", text(label)),
         entry("org.freedesktop.Secret.Item.Attributes", dictionary(attributes)),
       ])
-    let arguments = [properties, value, c.g_variant_new_boolean(1)]
-    return try call(collection, "Collection", "CreateItem", arguments, reply: "(oo)") {
-      (string($0, 0), string($0, 1))
+    return try withEncoded(payload) { (value) throws(Failure) in
+      let arguments = [properties, value, c.g_variant_new_boolean(1)]
+      return try call(collection, "Collection", "CreateItem", arguments, reply: "(oo)") {
+        (string($0, 0), string($0, 1))
+      }
     }
   }
 
-  /// The value as it crosses the bus. To be put into a call at once.
-  func encoded(_ payload: borrowing Secret) throws(Failure) -> Variant {
+  /// Runs `body` with the value as it crosses the bus, to be put into a call. Wiped only after that:
+  /// where the session is plain, what crosses is the value's own memory.
+  func withEncoded<R>(
+    _ payload: borrowing Secret, _ body: (Variant) throws(Failure) -> R
+  ) throws(Failure) -> R {
     let service = try session()
     let value = payload.withBytes { bytes in
       c.secret_value_new(
         bytes.baseAddress?.assumingMemoryBound(to: CChar.self), bytes.count, "text/plain")
     }
     defer { release(value) }
-    return c.secret_service_encode_dbus_secret(service, value)
+    return try body(c.secret_service_encode_dbus_secret(service, value))
   }
 
   /// Prompt.Prompt: shows the dialog and waits for its end, at most `timeout` seconds. Gives
@@ -355,6 +361,11 @@ final class SecretServiceBus {
 
   /// Takes over and frees `error`.
   private func failure(_ error: UnsafeMutablePointer<GError>?) -> Failure {
+    if c.g_dbus_connection_is_closed(connection) != 0, gate.hasRefused({ Self.join($0, within: 1) })
+    {
+      if let error { c.g_error_free(error) }
+      return .keyringFailed(serviceName, "it sent more than 1 MiB in one message")
+    }
     guard let error else { return .keyringFailed(serviceName, "it gave no reason") }
     defer { c.g_error_free(error) }
     if let remote = c.g_dbus_error_get_remote_error(error) {

@@ -13,7 +13,9 @@ extension SecretServiceBus {
 
   /// Item.SetSecret: another value in an item that stays.
   func setSecret(of item: String, _ payload: borrowing Secret) throws(Failure) {
-    try call(item, "Item", "SetSecret", [try encoded(payload)]) { _ in }
+    try withEncoded(payload) { (value) throws(Failure) in
+      try call(item, "Item", "SetSecret", [value]) { _ in }
+    }
   }
 
   /// Item.Delete: the path of a prompt, "/" when done.
@@ -102,7 +104,9 @@ extension SecretServiceBus {
 
   /// UnlockWithMasterPassword: unlocks a collection without a dialog, or fails.
   func unlock(_ collection: String, with password: borrowing Secret) throws(Failure) {
-    let arguments = [path(collection), try encoded(password)]
-    try ask(Self.root, Self.passwordInterface, "UnlockWithMasterPassword", arguments) { _ in }
+    try withEncoded(password) { (value) throws(Failure) in
+      let arguments = [path(collection), value]
+      try ask(Self.root, Self.passwordInterface, "UnlockWithMasterPassword", arguments) { _ in }
+    }
   }
 }

@@ -164,7 +164,8 @@ package final class SecretServiceStore: SessionStore {
     let bus = try connected()
     if bus.asksOften, try hiding(bus) != nil { return [.nameless] }
     let found = try bus.search([Self.schema])
-    let hashed = try bus.search([Self.hashedSchema]).locked.filter { !found.locked.contains($0) }
+    // A set: the service says how many there are.
+    let hashed = Set(try bus.search([Self.hashedSchema]).locked).subtracting(found.locked)
     var items: [SessionItem] = []
     for (paths, isLocked) in [(found.unlocked, false), (found.locked + hashed, true)] {
       for path in paths {
@@ -361,7 +362,9 @@ package final class SecretServiceStore: SessionStore {
   private func twoItems(
     _ bus: SecretServiceBus, _ items: [String], _ profile: String, _ account: String
   ) -> Failure {
-    let origins = items.map { (try? bus.attributes(ofItem: $0))?["origin"] ?? "no origin" }
-    return .twoItems(profile: profile, account: account, origins: origins)
+    let origins = items.prefix(3).map {
+      (try? bus.attributes(ofItem: $0))?["origin"] ?? "no origin"
+    }
+    return .twoItems(items.count, profile: profile, account: account, origins: origins)
   }
 }

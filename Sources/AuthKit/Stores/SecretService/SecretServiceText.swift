@@ -123,16 +123,20 @@ extension Failure {
         ? "apt install libqca-qt5-2-plugins, then start KWallet anew" : "authctl doctor")
   }
 
-  /// More than one item is `profile` and `account`: none of them is trusted.
-  static func twoItems(profile: String, account: String, origins: [String]) -> Failure {
-    let list = origins.map { keyringText($0) }.joined(separator: ", ")
+  /// More than one item is `profile` and `account`: none of them is trusted. `origins` are those of
+  /// the first few of `count`.
+  static func twoItems(
+    _ count: Int, profile: String, account: String, origins: [String]
+  ) -> Failure {
+    let list = (origins.map { keyringText($0) } + (count > origins.count ? ["..."] : []))
+      .joined(separator: ", ")
     let words = [
       "secret-tool", "clear", "xdg:schema", "io.github.authctl.Session", "profile", profile,
       "account", account,
     ]
     var failure = Failure(
       .storeMissing,
-      "\(origins.count == 2 ? "two" : "\(origins.count)") items for \(keyringText(profile))"
+      "\(count == 2 ? "two" : "\(count)") items for \(keyringText(profile))"
         + " (\(keyringText(account))) in the keyring: \(list)",
       hint: "remove one in seahorse, or all: "
         + words.map { keyringQuoted($0) }.joined(separator: " "))
