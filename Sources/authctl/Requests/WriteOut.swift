@@ -49,8 +49,8 @@ final class WriteOut {
       case .variable("stdout"): isErr = false
       case .variable("stderr"): isErr = true
       case .variable("onerror"): if failure == nil { break scan }
-      case .variable("json"): text = JSONValue.object(values).serialized()
-      case .variable("header_json"): text = Self.headers(answer).serialized()
+      case .variable("json"): text = Self.json(.object(values), console)
+      case .variable("header_json"): text = Self.json(Self.headers(answer), console)
       case .variable(let name):
         guard let found = values.first(where: { $0.key == name })?.value else {
           console.warn("-w: unknown variable '\(DisplayText.oneLine(name, limit: 40))'")
@@ -60,7 +60,7 @@ final class WriteOut {
       }
       if isErr { texts.err += text } else { texts.out += text }
     }
-    if !texts.out.isEmpty { try console.show(Array(texts.out.utf8)) }
+    if !texts.out.isEmpty { try console.write(Array(texts.out.utf8)) }
     if !texts.err.isEmpty { console.notice("-w", foreign: texts.err.trimmingLineEnd) }
   }
 
@@ -172,6 +172,13 @@ final class WriteOut {
     case 30: "3"
     default: "0"
     }
+  }
+
+  /// Compact JSON, on a terminal by escapes: the form of other text would make it another value.
+  private static func json(_ value: JSONValue, _ console: Console) -> String {
+    let text = value.serialized()
+    guard console.isOutTerminal else { return text }
+    return String(decoding: Array(text.utf8).withUnsafeBytes(JSONValue.shown), as: UTF8.self)
   }
 
   private static func header(_ name: String, _ answer: RecipeResponse) -> String {

@@ -263,7 +263,9 @@ final class BatchRun {
     guard unwritten.count > 0 else { return }
     let lines = unwritten.secret()
     unwritten = SecretBuilder()
-    try lines.withBytes { (bytes) throws(Failure) in try app.console.write(bytes) }
+    try lines.withBytes { (bytes) throws(Failure) in
+      try app.console.write(bytes, as: .json)
+    }
   }
 
   // MARK: - The end
