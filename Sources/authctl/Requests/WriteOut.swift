@@ -9,8 +9,8 @@ final class WriteOut {
     var url: WebURL
     /// The last URL that was asked for, and its answer; none where none came.
     var final: (head: ResponseHead, url: WebURL)?
-    /// Headers whose values are not shown, in lower case.
-    var secretHeaders: Set<String>
+    /// What is not shown of it.
+    var mask: HeaderMask
     /// The file that was written.
     var file: String?
   }
@@ -118,7 +118,9 @@ final class WriteOut {
     let total = facts.reduce(0) { $0 + $1.total }
     let head = answer.final?.head
     let url = answer.final?.url ?? answer.url
-    func text(_ value: String?) -> JSONValue { value.map { .string($0) } ?? .null }
+    func text(_ value: String?) -> JSONValue {
+      value.map { .string(answer.mask.shown($0)) } ?? .null
+    }
     func number(_ value: Int?) -> JSONValue { .number(value ?? 0) }
     func seconds(_ value: Int?) -> JSONValue { .number(Self.seconds(value ?? 0)) }
     func speed(_ bytes: Int?) -> JSONValue {
@@ -146,7 +148,7 @@ final class WriteOut {
       ("time_namelookup", seconds(last?.nameLookup)),
       ("time_pretransfer", seconds(last?.preTransfer)), ("time_redirect", seconds(before)),
       ("time_starttransfer", seconds(last?.startTransfer)), ("time_total", seconds(total)),
-      ("url", .string(answer.url.text)), ("url_effective", .string(url.text)),
+      ("url", text(answer.url.text)), ("url_effective", text(url.text)),
       ("urlnum", .number(0)),
     ]
   }
@@ -182,8 +184,7 @@ final class WriteOut {
   }
 
   private static func header(_ name: String, _ answer: RecipeResponse) -> String {
-    let isSecret = answer.secretHeaders.contains(name.lowercased())
-    return answer.final?.head.first(name).map { isSecret ? "***" : $0 } ?? ""
+    answer.final?.head.first(name).map { answer.mask.shown($0, of: name) } ?? ""
   }
 
   private static func headers(_ answer: RecipeResponse) -> JSONValue {
@@ -192,8 +193,7 @@ final class WriteOut {
       let name = field.name.lowercased()
       guard !members.contains(where: { $0.key == name }) else { continue }
       let values = answer.final?.head.all(name) ?? []
-      let isSecret = answer.secretHeaders.contains(name)
-      members.append((name, .array(values.map { .string(isSecret ? "***" : $0) })))
+      members.append((name, .array(values.map { .string(answer.mask.shown($0, of: name)) })))
     }
     return .object(members)
   }
