@@ -25,8 +25,9 @@ AUTHCTL ?= .build/authctl
 BUILD_PACKAGES := libcurl4-openssl-dev git ca-certificates
 # What authctl opens when it runs, and a keyring on a bus to keep secrets in.
 DEMO_PACKAGES := $(BUILD_PACKAGES) libsecret-1-0 gnome-keyring dbus-daemon libglib2.0-bin
-# secret-tool, curl, mandoc and man, the second opinion of the tests; the shells of completions/.
-TEST_PACKAGES := $(DEMO_PACKAGES) libsecret-tools curl mandoc man-db bash zsh fish openssl
+# secret-tool, curl, mandoc and man, the second opinion of the tests; the shells of completions/; ip
+# for a network with another machine's address.
+TEST_PACKAGES := $(DEMO_PACKAGES) libsecret-tools curl mandoc man-db bash zsh fish openssl iproute2
 
 # Other Secret Services, a screen for them, and a hand at its keyboard. KWallet cannot encrypt what
 # it sends without the plugins.
