@@ -26,8 +26,9 @@ BUILD_PACKAGES := libcurl4-openssl-dev libssl-dev libsecret-1-dev git ca-certifi
 # What authctl opens when it runs, and a keyring on a bus to keep secrets in.
 DEMO_PACKAGES := $(BUILD_PACKAGES) libsecret-1-0 gnome-keyring dbus-daemon libglib2.0-bin
 # secret-tool, curl, mandoc, man and python3, the second opinion of the tests; the shells of
-# completions/.
-TEST_PACKAGES := $(DEMO_PACKAGES) libsecret-tools curl mandoc man-db bash zsh fish openssl python3
+# completions/; ip for a network with another machine in it.
+TEST_PACKAGES := $(DEMO_PACKAGES) libsecret-tools curl mandoc man-db bash zsh fish openssl python3 \
+  iproute2
 
 # Other Secret Services, a screen for them, and a hand at its keyboard. KWallet cannot encrypt what
 # it sends without the plugins.

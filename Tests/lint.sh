@@ -88,6 +88,18 @@ door 'time limits are kept by the store and by password commands; waits are time
   Sources/AuthKit/Stores/SecretService/SecretServiceBus.swift Sources/authctl/System/SecretCommand.swift
 door 'questions are asked by Terminal.swift' '"/dev/tty"|\btcsetattr\s*\(|\bgetpass\s*\(' \
   Sources/authctl/System/Terminal.swift
+# Whatever a terminal gets passes StandardStream or Terminal (security rule B4). The other files look
+# at descriptors 0, 1 and 2, or hand them to a child.
+prints='(?<![\w.])(print|debugPrint|dump|puts|fputs|putchar|fwrite|perror|[vdfs]*printf)\s*\('
+prints+='|STD(OUT|ERR)_FILENO|,\s*(stdout|stderr)\s*\)|"/dev/(stdout|stderr|fd/[12])"'
+door 'standard output and standard error are written by StandardStream.swift' "$prints" \
+  Sources/authctl/System/StandardStream.swift Sources/authctl/Help/Manual.swift \
+  Sources/authctl/System/Secret{Command,Input}.swift Sources/AuthKit/Base/Hardening.swift
+writes='\bGlibc\.p?writev?\s*\(|(?<![\w.])p?writev?\s*\(\s*[\w.]+(\[\d\])?\s*,\s*&?[\w.]+\s*,\s*\w'
+door 'write(2) is called by these files, each for descriptors of its own' "$writes" \
+  Sources/authctl/System/{StandardStream,Terminal,File,TokenFile,Signals}.swift \
+  Sources/authctl/Help/Manual.swift Sources/AuthKit/Base/Files/ConfigFolder.swift \
+  Sources/AuthKit/HTTP/BodyFile.swift Sources/AuthKit/Stores/Files/SessionFolder.swift
 # A number on a line with an exit code, but 0; the table itself is the one place that has them.
 exit_code='exitCode\b.*(?<![\w.])[1-9]\d*\b|(?<![\w.])[1-9]\d*\b.*\bexitCode\b'
 exit_code+='|(?<![\w.])exit\s*\(\s*[1-9]'

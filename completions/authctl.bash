@@ -18,10 +18,11 @@ _authctl() {
   ((${#words[@]} > 1)) || return 0
 
   local typed=${words[${#words[@]} - 1]}
-  # readline replaces what stands behind the last of its breaks only.
+  # readline replaces what stands behind the last of its breaks only, a @ included.
   local kept=
   case $typed in
-    *[=:@]*) kept=${typed%"${typed##*[=:@]}"} ;;
+    [\'\"]*) ;;
+    *[=:@]*) kept=${typed%"${typed##*[=:@]}"} kept=${kept%@} ;;
   esac
 
   # Quotes as they are typed: the shell has not taken them away yet.
@@ -38,26 +39,51 @@ _authctl() {
   while IFS= read -r line; do
     case $line in
       $'\t'files$'\t'*)
-        compopt -o filenames 2>/dev/null
         rest=${line#$'\t'files$'\t'}
         word=${plain[${#plain[@]} - 1]}
+        word=${word#"$rest"}
         while IFS= read -r candidate; do
-          COMPREPLY+=("${candidate}")
-        done < <(compgen -f -- "${word#"$rest"}")
+          if [[ -d ${candidate/#\~\//$HOME/} ]]; then
+            candidate+=/
+            compopt -o nospace 2>/dev/null
+          fi
+          _authctl_add "$rest$candidate" "$word"
+        done < <(compgen -f -- "$word")
         ;;
       $'\t'commands$'\t'*)
         while IFS= read -r candidate; do
-          COMPREPLY+=("$candidate")
+          _authctl_add "$candidate"
         done < <(compgen -c -- "$typed")
         ;;
       *)
         candidate=${line%%$'\t'*}
         case $candidate in *[=:]) compopt -o nospace 2>/dev/null ;; esac
-        candidate=${candidate#"$kept"}
-        # Names that the shell would take apart are quoted.
-        [[ $candidate == *[!-A-Za-z0-9_=:@./,+%]* ]] && printf -v candidate %q "$candidate"
-        COMPREPLY+=("$candidate")
+        _authctl_add "$candidate"
         ;;
     esac
   done < <(authctl __complete -- "${plain[@]}" 2>/dev/null)
+}
+
+# Adds a candidate as the shell must read it: no name of a file or an account is ever taken apart
+# or run. readline would quote it as a file's name in part only, where it stands behind an option.
+_authctl_add() { # CANDIDATE [FILE'S NAME AS TYPED]
+  local candidate=$1 home=
+  case $typed in
+    \'*) candidate=${candidate//\'/\'\\\'\'} ;;
+    \"*)
+      # Between these quotes nothing keeps a ! from being history.
+      [[ $candidate == *"!"* ]] && return
+      candidate=${candidate//\\/\\\\} candidate=${candidate//\"/\\\"}
+      candidate=${candidate//\$/\\\$} candidate=${candidate//\`/\\\`}
+      ;;
+    *)
+      candidate=${candidate#"$kept"}
+      if [[ ${2-} == \~*/* && $candidate == "${2%%/*}/"* ]]; then
+        # A home folder, as it was typed.
+        home=${2%%/*}/ candidate=${candidate#"${2%%/*}/"}
+      fi
+      [[ $candidate == *[!-A-Za-z0-9_=:@./,+%]* ]] && printf -v candidate %q "$candidate"
+      ;;
+  esac
+  COMPREPLY+=("$home$candidate")
 } && complete -F _authctl authctl

@@ -6,12 +6,19 @@ function __authctl_complete
     set -l tab \t
     for line in (authctl __complete -- $words[2..-1] 2>/dev/null)
         set -l parts (string split $tab -- $line)
-        if test -n "$parts[1]"
+        if string match -q '~*' -- $parts[1]
+            # fish would insert it unquoted, as a home folder.
+            continue
+        else if test -n "$parts[1]"
             echo -- $line
         else if test "$parts[2]" = files
             set -l start "$parts[3]"
             set -l typed (string sub -s (math (string length -- "$start") + 1) -- $words[-1])
-            for path in (__fish_complete_path "$typed")
+            # Not __fish_complete_path: its ls takes the file -n for an option.
+            for path in "$typed"*
+                # A tab or a line end would begin a description or another candidate.
+                string match -qr '[[:cntrl:]]|^~[^/]*$' -- $path; and continue
+                test -d "$path"; and set path $path/
                 echo -- $start$path
             end
         else if test "$parts[2]" = commands

@@ -62,6 +62,8 @@ struct DisplayTextTests {
     (Array("\u{1B}[2J\0\u{7F}\u{7}".utf8), "^[[2J^@^?^G"),
     (Array("\u{9B}2J\u{85}\u{A0}\u{E9}".utf8), "M-^[2JM-^E\u{A0}\u{E9}"),
     (Array("\u{1F600}\u{20AC}".utf8), "\u{1F600}\u{20AC}"),
+    (Array("a\u{202E}b\u{2066}\u{200B}\u{FEFF}".utf8), #"a\u{202E}b\u{2066}\u{200B}\u{FEFF}"#),
+    (Array("\u{2028}\u{E0041}e\u{301}".utf8), "\\u{2028}\\u{E0041}e\u{301}"),
     ([0x61, 0x9B, 0x62], "a\u{FFFD}b"), ([0xC0, 0x9B], "\u{FFFD}\u{FFFD}"),
     ([0xE0, 0x82, 0x9B], "\u{FFFD}\u{FFFD}\u{FFFD}"), ([0xE2, 0x82], "\u{FFFD}"),
     ([0xE2, 0x82, 0x1B], "\u{FFFD}^["), ([0xE2, 0xC2, 0x9B], "\u{FFFD}M-^["),
@@ -70,7 +72,8 @@ struct DisplayTextTests {
 
   @Test(arguments: bodies)
   func caret(_ body: [UInt8], _ shown: String) {
-    let whole = body.withUnsafeBytes { DisplayText.caret($0) }
+    var caret = Caret()
+    let whole = body.withUnsafeBytes { caret.feed($0) } + caret.finish()
     #expect(whole == Array(shown.utf8))
     for cut in 0...body.count {
       var caret = Caret()

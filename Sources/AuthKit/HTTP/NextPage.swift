@@ -53,7 +53,10 @@ package enum NextPage: Sendable, Equatable {
       guard case .string(let target) = value else {
         throw Failure(
           .failed, "the next page, \(pointer), is no URL: \(value.shape(depth: 0))",
-          hint: value.scalarText == nil ? nil : "--next-cursor \(pointer)=PARAMETER sends it back")
+          hint: value.scalarText == nil
+            ? nil
+            : DisplayText.shellCommand(["--next-cursor", "\(pointer)=PARAMETER"])
+              .map { $0 + " sends it back" })
       }
       return try Self.resolved(target, at: url)
     case .cursor(let pointer, let parameter):

@@ -32,7 +32,7 @@ enum Messages {
   }
 
   /// Contract section 2, `login`, `register`, `refresh`.
-  static func json(_ session: Session, _ keeper: SessionKeeper) -> String {
+  static func json(_ session: Session, _ keeper: SessionKeeper) -> JSONValue {
     JSONValue.object([
       ("profile", .string(session.profile)),
       ("account", .string(session.account)),
@@ -40,7 +40,7 @@ enum Messages {
       ("expires_at", time(session.expiresAt)),
       ("refreshable", .bool(session.isRenewable)),
       ("store", .string(keeper.store.name.rawValue)),
-    ]).serialized()
+    ])
   }
 
   /// Adds to a failure of the network that it changed nothing here.

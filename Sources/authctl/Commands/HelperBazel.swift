@@ -36,7 +36,7 @@ struct HelperBazel: Command {
       ("headers", .object([(found.header.name, .array([.string(found.header.value)]))]))
     ]
     if let end = found.session.expiresAt { members.append(("expires", .string(end.rfc3339))) }
-    try app.console.out(JSONValue.object(members).serialized())
+    try app.console.out(JSONValue.object(members))
     return 0
   }
 }

@@ -26,7 +26,7 @@ struct HelperCargo: Command {
     try app.console.out(#"{"v":[1]}"#)
     while let line = HelperCredential.line() {
       if line.isEmpty { continue }
-      try app.console.out(try answer(to: try? JSONValue.parse(line), app).serialized())
+      try app.console.out(try answer(to: try? JSONValue.parse(line), app))
     }
     return 0
   }

@@ -46,7 +46,7 @@ struct HelperDocker: Command {
       JSONValue.object([
         ("ServerURL", .string(server)), ("Username", .string(found.session.account)),
         ("Secret", .string(found.secret)),
-      ]).serialized())
+      ]))
     return 0
   }
 }

@@ -53,7 +53,7 @@ struct HelperKubectl: Command {
               ("expirationTimestamp", Messages.time(found.session.expiresAt)),
             ].filter { $0.value != nil })
         ),
-      ]).serialized())
+      ]))
     return 0
   }
 }

@@ -44,13 +44,11 @@ struct JWTDecode: Command {
         ("seconds_left", end.map { .number(($0.seconds - now.seconds).rounded()) } ?? nil),
         ("verified", false),
       ])
-      // Anybody can make a token: on a terminal its text must not act.
-      try app.console.out(
-        app.console.isOutTerminal ? value.prettyPrinted(colour: false) : value.serialized())
+      try app.console.isOutTerminal ? app.console.out(pretty: value) : app.console.out(value)
       return 0
     }
-    try app.console.out(decoded.header.prettyPrinted(colour: false).trimmingLineEnd)
-    try app.console.out(decoded.payload.prettyPrinted(colour: false).trimmingLineEnd)
+    try app.console.out(pretty: decoded.header)
+    try app.console.out(pretty: decoded.payload)
     for (name, moment) in times {
       try app.console.out("\(name): \(moment.localText()), \(Self.spoken(moment, now))")
     }

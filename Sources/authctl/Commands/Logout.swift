@@ -44,7 +44,7 @@ struct Logout: Command {
               ("revoked", end.revoked.map { .bool($0) } ?? nil), ("deleted", .bool(end.deleted)),
             ])
           }
-        ).serialized())
+        ))
     }
     // One session that cannot be ended does not keep the others alive.
     for failure in failures { app.console.report(failure) }

@@ -3,7 +3,7 @@ internal import AuthKit
 
 /// A profile, told.
 enum ProfileText {
-  static func json(of profile: Profile) -> String {
+  static func json(of profile: Profile) -> JSONValue {
     JSONValue.object([
       ("name", .string(profile.name)),
       ("file", profile.file.map { .string($0) } ?? nil),
@@ -16,7 +16,7 @@ enum ProfileText {
             ])
           })
       ),
-    ]).serialized()
+    ])
   }
 
   static func source(_ source: EffectiveValue.Source) -> String {

@@ -56,7 +56,8 @@ struct ProfileAdd: Command {
     var described = try APIDescription(options, in: app)
     guard let base = try described.base(url) else {
       throw Failure(
-        .usage, "missing expected argument <url>", hint: "authctl profile add \(name) https://...")
+        .usage, "missing expected argument <url>",
+        hint: DisplayText.shellCommand(["authctl", "profile", "add", name, "https://..."]))
     }
     try ProfileStore.check(url: base)
     return try app.profiles.draft(name, settings: [("url", .string(base))] + described.settings)

@@ -44,7 +44,7 @@ struct ProfileCheck: Command {
               ("mistakes", .array(mistakes.map(Self.json))),
             ])
           }
-        ).serialized())
+        ))
     } else {
       for (name, mistakes) in results where mistakes.isEmpty {
         app.console.notice("\(DisplayText.oneLine(name)): no mistakes")

@@ -61,7 +61,7 @@ struct ProfileList: Command {
         ]))
     }
     if output.json {
-      try app.console.out(JSONValue.array(values).serialized())
+      try app.console.out(JSONValue.array(values))
     } else if names.isEmpty {
       app.console.notice("No profiles.")
       app.console.hint("authctl login URL")

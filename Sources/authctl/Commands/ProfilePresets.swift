@@ -29,7 +29,7 @@ struct ProfilePresets: Command {
       let values = Presets.names.map { name -> JSONValue in
         .object([("name", .string(name)), ("summary", .string(Presets.summary(name)))])
       }
-      try app.console.out(JSONValue.array(values).serialized())
+      try app.console.out(JSONValue.array(values))
       return 0
     }
     var table = Table()

@@ -32,7 +32,7 @@ struct ProfileRemove: Command {
     guard accounts.isEmpty || force || logout else {
       throw Failure(
         .failed, "\(name) has \(accounts.count == 1 ? "a session" : "\(accounts.count) sessions")",
-        hint: "authctl profile remove \(name) --logout")
+        hint: DisplayText.shellCommand(["authctl", "profile", "remove", name, "--logout"]))
     }
     for account in accounts { try forget(account, in: holders, app) }
     try app.profiles.remove(name)

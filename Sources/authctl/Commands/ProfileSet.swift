@@ -26,7 +26,9 @@ struct ProfileSet: Command {
 
   func run(in app: App) throws(Failure) -> Int32 {
     guard !settings.isEmpty || !unset.isEmpty else {
-      throw Failure(.usage, "nothing to set", hint: "authctl profile set \(name) KEY=VALUE")
+      throw Failure(
+        .usage, "nothing to set",
+        hint: DisplayText.shellCommand(["authctl", "profile", "set", name, "KEY=VALUE"]))
     }
     var changes: [(key: String, value: JSONValue)] = []
     for text in settings {

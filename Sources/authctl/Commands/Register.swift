@@ -39,7 +39,7 @@ struct Register: Command {
             ("profile", .string(profile.name)), ("account", account.map { .string($0) } ?? nil),
             ("origin", .string(keeper.api.base.origin.description)), ("expires_at", nil),
             ("refreshable", nil), ("store", nil),
-          ]).serialized())
+          ]))
       }
       return 0
     }

@@ -32,7 +32,7 @@ struct Status: Command {
     if check { return try checkStatus(app) }
     let rows = try StoredSession.all(app, profile: try namedProfile(app), account: globals.username)
     if output.json {
-      try app.console.out(JSONValue.array(rows.map(\.json)).serialized())
+      try app.console.out(JSONValue.array(rows.map(\.json)))
       return 0
     }
     guard !rows.isEmpty else {

@@ -48,7 +48,7 @@ struct StoreMigrate: Command {
       if let caution = target.caution { app.console.warn(caution) }
     }
     let rows = try move(items, from: source, to: target, app)
-    if output.json { try app.console.out(JSONValue.array(rows.map(json)).serialized()) }
+    if output.json { try app.console.out(JSONValue.array(rows.map(json))) }
     let failures = rows.compactMap { row in
       if case .failure(let failure) = row.end { failure } else { nil }
     }

@@ -45,8 +45,7 @@ struct StoreUnlock: Command {
         : "T\(store.title.dropFirst()) is unlocked.")
     if output.json {
       try app.console.out(
-        JSONValue.object([("store", .string(store.name.rawValue)), ("unlocked", .bool(true))])
-          .serialized())
+        JSONValue.object([("store", .string(store.name.rawValue)), ("unlocked", .bool(true))]))
     }
     return 0
   }

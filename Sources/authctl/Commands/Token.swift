@@ -58,7 +58,7 @@ struct PrintToken: Command {
             carrier.map { .object([("name", .string($0.name)), ("value", .string($0.value))]) }
               ?? nil
           ),
-        ]).serialized())
+        ]))
     } else if header || choice.profile.recipe.session.keepPassword {
       guard let carrier else {
         throw Failure(.usage, "\(choice.profile.name) sends no header with a credential")

@@ -55,7 +55,7 @@ struct Whoami: Command {
           ("account", account.isEmpty ? nil : .string(account)),
           ("origin", .string(keeper.api.base.origin.description)),
           ("source", .string(source)), ("user", user),
-        ]).serialized())
+        ]))
     } else if account.isEmpty {
       throw source == "server"
         ? Failure(

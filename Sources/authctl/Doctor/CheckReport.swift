@@ -29,7 +29,7 @@ struct CheckReport {
       DisplayText.oneLine(app.redactor.mask(text), limit: 2000)
     }
     if asJSON {
-      try app.console.out(json(shown).serialized())
+      try app.console.out(json(shown))
     } else {
       try app.console.out((text(shown) + [summary + closing]).joined(separator: "\n"))
     }

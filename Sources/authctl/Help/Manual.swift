@@ -55,6 +55,7 @@ struct Manual {
     guard pipe(&ends) == 0 else { return false }
     defer { for end in ends { close(end) } }
     _ = fcntl(ends[1], F_SETFL, O_NONBLOCK)
-    return write(ends[1], bytes, bytes.count) == bytes.count && dup2(ends[0], STDIN_FILENO) == 0
+    return Glibc.write(ends[1], bytes, bytes.count) == bytes.count
+      && dup2(ends[0], STDIN_FILENO) == 0
   }
 }

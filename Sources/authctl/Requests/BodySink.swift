@@ -6,7 +6,9 @@ final class BodySink {
   private enum Target {
     case pipe
     case terminal(collected: [UInt8], isJSON: Bool)
-    case stream(Caret)
+    case stream
+    /// Values of JSON, one a line.
+    case lines
     /// All of a JSON answer, for its values that are wanted.
     case values([UInt8], OutputFile?)
     case file(OutputFile)
@@ -29,7 +31,6 @@ final class BodySink {
   /// Something has left this process, or could have.
   private var hasWritten = false
   private var target: Target
-  private var lastByte = UInt8(ascii: "\n")
 
   /// - Parameter isLines: what is wanted is made of the body: a line after the other, as they come.
   init(
@@ -49,9 +50,11 @@ final class BodySink {
       target = .file(file)
     } else if path != nil || isLines && !isWanted {
       target = .excerpt([])
+    } else if isLines, !options.raw {
+      target = .lines
     } else if console.isOutTerminal, !options.raw {
       let type = head.mediaType ?? ""
-      let isJSON = !isLines && type.utf8.reversed().starts(with: "json".utf8.reversed())
+      let isJSON = type.utf8.reversed().starts(with: "json".utf8.reversed())
       target = .terminal(collected: [], isJSON: isJSON && !Self.isStream(head))
     } else {
       target = .pipe
@@ -61,7 +64,7 @@ final class BodySink {
       try Self.write(bytes, to: file)
     } else if path == nil {
       hasWritten = true
-      try isRaw ? console.write(bytes) : console.show(bytes)
+      try console.write(bytes, as: isRaw ? .asIs : .text)
     }
   }
 
@@ -85,7 +88,9 @@ final class BodySink {
   func take(_ bytes: UnsafeRawBufferPointer) throws(Failure) {
     hasWritten = true
     switch target {
-    case .pipe: try console.write(bytes)
+    case .pipe: try console.write(bytes, as: isRaw ? .asIs : .piece)
+    case .stream: try console.write(bytes, as: .piece)
+    case .lines: try console.write(bytes, as: .json)
     case .file(let file): try file.write(bytes)
     case .withheld: break
     case .values(var collected, let file):
@@ -97,9 +102,6 @@ final class BodySink {
       target = .values(collected, file)
     case .excerpt(let held):
       target = .excerpt(held + bytes.prefix(Self.excerptSize * 5 - held.count))
-    case .stream(var caret):
-      try put(caret.feed(bytes))
-      target = .stream(caret)
     case .terminal(var collected, let isJSON):
       target = .withheld
       collected.append(contentsOf: bytes)
@@ -114,16 +116,14 @@ final class BodySink {
   /// The body is there, whole.
   func finish() throws(Failure) {
     switch target {
-    case .pipe, .withheld: break
+    case .pipe, .lines, .withheld: break
+    case .stream: try console.endText()
     case .file(let file): try file.commit()
     case .excerpt(let bytes): excerpt(bytes)
-    case .stream(var caret):
-      try put(caret.finish())
-      if lastByte != UInt8(ascii: "\n") { try put([UInt8(ascii: "\n")]) }
     case .values(let collected, let file): try writeValues(of: collected, to: file)
     case .terminal(let collected, _):
       if let json = try? JSONValue.parse(collected) {
-        try console.out(json.prettyPrinted(colour: console.usesColourOut))
+        try console.out(pretty: json, colour: true)
       } else if !collected.isEmpty {
         try show(collected)
         try finish()
@@ -150,13 +150,13 @@ final class BodySink {
       if let file {
         try Self.write(Array(((value.text ?? value.serialized()) + "\n").utf8), to: file)
       } else if console.isOutTerminal, !isRaw {
-        // What colours it is authctl's own; a text is not.
-        let text = value.text.map { Array($0.utf8).withUnsafeBytes { DisplayText.caret($0) } }
-        let colour = console.usesColourOut
-        try console.write(text ?? Array(value.prettyPrinted(colour: colour).utf8))
-        try console.write([UInt8(ascii: "\n")])
+        if let text = value.text {
+          try console.out(text)
+        } else {
+          try console.out(pretty: value, colour: true)
+        }
       } else {
-        try console.out(value.text ?? value.serialized())
+        try console.write(Array(((value.text ?? value.serialized()) + "\n").utf8), as: .asIs)
       }
     }
     if let failure = found.failure { throw failure }
@@ -169,9 +169,8 @@ final class BodySink {
       console.notice("The body is binary and not shown: -o FILE saves it, --raw shows it anyway.")
       return
     }
-    var caret = Caret()
-    try put(bytes.withUnsafeBytes { caret.feed($0) })
-    target = .stream(caret)
+    try console.write(bytes, as: .piece)
+    target = .stream
   }
 
   private func excerpt(_ bytes: [UInt8]) {
@@ -189,10 +188,5 @@ final class BodySink {
     try bytes.withUnsafeBufferPointer { (buffer) throws(Failure) in
       try file.write(UnsafeRawBufferPointer(buffer))
     }
-  }
-
-  private func put(_ bytes: [UInt8]) throws(Failure) {
-    if let last = bytes.last { lastByte = last }
-    try console.write(bytes)
   }
 }

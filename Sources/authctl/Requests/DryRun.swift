@@ -69,7 +69,7 @@ struct DryRun {
       bytes = Array((text + "\n").utf8)
       app.console.notice("The body is binary and not shown: --raw shows it.")
     }
-    try options.output.raw ? app.console.write(bytes) : app.console.show(bytes)
+    try app.console.write(bytes, as: options.output.raw ? .asIs : .text)
     tell(masked, "here, not in what would be sent")
   }
 

@@ -60,7 +60,8 @@ struct OutputOptions: ParsableArguments {
       "What is sent and received into FILE (- is stderr), masked as -v.", valueName: "file"))
   var trace: String?
 
-  @Flag(name: .customLong("show-secrets"), help: "With -i and -D: do not mask headers.")
+  @Flag(
+    name: .customLong("show-secrets"), help: "With -i, -D and -w: do not mask secrets in headers.")
   var showSecrets = false
 
   @Flag(

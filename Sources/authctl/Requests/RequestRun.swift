@@ -117,7 +117,7 @@ struct RequestRun {
     func end(_ code: Int32, _ failure: Failure?) throws(Failure) {
       let answer = WriteOut.RecipeResponse(
         method: wanted.request.method, url: wanted.request.url, final: final,
-        secretHeaders: secretHeaders(asking.profile), file: sink?.path)
+        mask: mask(asking.profile), file: sink?.path)
       try observers.end(answer, code: code, failure)
     }
     do throws(Failure) {
@@ -269,17 +269,15 @@ struct RequestRun {
 
   /// Status line and headers, with what is secret in them masked (rule B3).
   func shown(_ head: ResponseHead, _ profile: Profile) -> String {
-    let secret = secretHeaders(profile)
-    var text = "\(head.version) \(head.status) \(head.reason)\r\n"
+    let mask = mask(profile)
+    var text = "\(head.version) \(head.status) \(mask.shown(head.reason))\r\n"
     for field in head.fields {
-      let isSecret = secret.contains(field.name.asciiLowercased)
-      text += "\(field.name): \(isSecret ? "***" : field.value)\r\n"
+      text += "\(field.name): \(mask.shown(field.value, of: field.name))\r\n"
     }
     return text + "\r\n"
   }
 
-  /// Names of headers whose values `-i`, `-D` and `-w` do not show, in lower case.
-  private func secretHeaders(_ profile: Profile) -> Set<String> {
-    options.output.showSecrets ? [] : profile.maskedHeaders
+  private func mask(_ profile: Profile) -> HeaderMask {
+    HeaderMask(profile, app.redactor, showsSecrets: options.output.showSecrets)
   }
 }

@@ -40,7 +40,7 @@ final class TransferObservers {
     if BodySink.isStream(head) { progress?.end() }
     try heads?.write(Array(text.utf8))
     guard showsHead else { return }
-    try console.show(Array(text.utf8))
+    try console.write(Array(text.utf8))
   }
 
   /// The request is over, with the exit status `code`, by `failure` where it failed.

@@ -9,8 +9,8 @@ final class WriteOut {
     var url: WebURL
     /// The last URL that was asked for, and its answer; none where none came.
     var final: (head: ResponseHead, url: WebURL)?
-    /// Headers whose values are not shown, in lower case.
-    var secretHeaders: Set<String>
+    /// What is not shown of it.
+    var mask: HeaderMask
     /// The file that was written.
     var file: String?
   }
@@ -49,8 +49,8 @@ final class WriteOut {
       case .variable("stdout"): isErr = false
       case .variable("stderr"): isErr = true
       case .variable("onerror"): if failure == nil { break scan }
-      case .variable("json"): text = JSONValue.object(values).serialized()
-      case .variable("header_json"): text = Self.headers(answer).serialized()
+      case .variable("json"): text = Self.json(.object(values), console)
+      case .variable("header_json"): text = Self.json(Self.headers(answer), console)
       case .variable(let name):
         guard let found = values.first(where: { $0.key == name })?.value else {
           console.warn("-w: unknown variable '\(DisplayText.oneLine(name, limit: 40))'")
@@ -60,7 +60,7 @@ final class WriteOut {
       }
       if isErr { texts.err += text } else { texts.out += text }
     }
-    if !texts.out.isEmpty { try console.show(Array(texts.out.utf8)) }
+    if !texts.out.isEmpty { try console.write(Array(texts.out.utf8)) }
     if !texts.err.isEmpty { console.notice("-w", foreign: texts.err.trimmingLineEnd) }
   }
 
@@ -118,7 +118,9 @@ final class WriteOut {
     let total = facts.reduce(0) { $0 + $1.total }
     let head = answer.final?.head
     let url = answer.final?.url ?? answer.url
-    func text(_ value: String?) -> JSONValue { value.map { .string($0) } ?? .null }
+    func text(_ value: String?) -> JSONValue {
+      value.map { .string(answer.mask.shown($0)) } ?? .null
+    }
     func number(_ value: Int?) -> JSONValue { .number(value ?? 0) }
     func seconds(_ value: Int?) -> JSONValue { .number(Self.seconds(value ?? 0)) }
     func speed(_ bytes: Int?) -> JSONValue {
@@ -146,7 +148,7 @@ final class WriteOut {
       ("time_namelookup", seconds(last?.nameLookup)),
       ("time_pretransfer", seconds(last?.preTransfer)), ("time_redirect", seconds(before)),
       ("time_starttransfer", seconds(last?.startTransfer)), ("time_total", seconds(total)),
-      ("url", .string(answer.url.text)), ("url_effective", .string(url.text)),
+      ("url", text(answer.url.text)), ("url_effective", text(url.text)),
       ("urlnum", .number(0)),
     ]
   }
@@ -174,9 +176,15 @@ final class WriteOut {
     }
   }
 
+  /// Compact JSON, on a terminal by escapes: the form of other text would make it another value.
+  private static func json(_ value: JSONValue, _ console: Console) -> String {
+    let text = value.serialized()
+    guard console.isOutTerminal else { return text }
+    return String(decoding: Array(text.utf8).withUnsafeBytes(JSONValue.shown), as: UTF8.self)
+  }
+
   private static func header(_ name: String, _ answer: RecipeResponse) -> String {
-    let isSecret = answer.secretHeaders.contains(name.lowercased())
-    return answer.final?.head.first(name).map { isSecret ? "***" : $0 } ?? ""
+    answer.final?.head.first(name).map { answer.mask.shown($0, of: name) } ?? ""
   }
 
   private static func headers(_ answer: RecipeResponse) -> JSONValue {
@@ -185,8 +193,7 @@ final class WriteOut {
       let name = field.name.lowercased()
       guard !members.contains(where: { $0.key == name }) else { continue }
       let values = answer.final?.head.all(name) ?? []
-      let isSecret = answer.secretHeaders.contains(name)
-      members.append((name, .array(values.map { .string(isSecret ? "***" : $0) })))
+      members.append((name, .array(values.map { .string(answer.mask.shown($0, of: name)) })))
     }
     return .object(members)
   }

@@ -49,7 +49,7 @@ enum Detected {
         + #"--body '{"username":"{username}","password":"{password}"}' --token-at /token"#)
   }
 
-  static func json(_ detection: Detection, _ command: String?) -> String {
+  static func json(_ detection: Detection, _ command: String?) -> JSONValue {
     JSONValue.object([
       ("url", .string(detection.url)),
       (
@@ -67,6 +67,6 @@ enum Detected {
       ),
       ("tried", .array(detection.tried.map { .string($0) })),
       ("command", command.map { .string($0) } ?? nil),
-    ]).serialized()
+    ])
   }
 }

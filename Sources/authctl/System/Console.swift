@@ -7,12 +7,11 @@ internal import Glibc
 final class Console {
   /// How often `-v` was given.
   let verbosity: Int
-  /// Whether standard output and standard error are terminals.
-  let isOutTerminal: Bool
-  let isErrTerminal: Bool
   /// Whether to write ANSI colours there: https://no-color.org, https://bixense.com/clicolors
   let usesColourOut: Bool
 
+  private let output = StandardStream()
+  private let errors = StandardStream(isError: true)
   private let isQuiet: Bool
   /// Columns of the line that `passing` has drawn.
   private var drawn = 0
@@ -32,31 +31,41 @@ final class Console {
     self.verbosity = verbosity
     self.errorsAsJSON = errorsAsJSON
     self.redactor = redactor
-    isOutTerminal = isatty(STDOUT_FILENO) == 1
-    isErrTerminal = isatty(STDERR_FILENO) == 1
-    usesColourOut = Self.usesColour(onTerminal: isOutTerminal, environment)
+    usesColourOut = Self.usesColour(onTerminal: output.isTerminal, environment)
   }
 
+  /// Whether standard output is a terminal.
+  var isOutTerminal: Bool { output.isTerminal }
+  /// Whether standard error is one.
+  var isErrTerminal: Bool { errors.isTerminal }
+
   /// The width of the terminal in columns; 80 when there is none.
-  var columns: Int {
-    for descriptor in [STDOUT_FILENO, STDERR_FILENO] {
-      var size = winsize()
-      if ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 {
-        return Int(size.ws_col)
-      }
-    }
-    return 80
-  }
+  var columns: Int { output.columns ?? errors.columns ?? 80 }
 
   // MARK: Standard output
 
   /// A line of data. Not masked: it is what the command is for.
   ///
   /// - Throws: `failed` when it cannot be written.
-  func out(_ text: String) throws(Failure) {
-    var line = Array(text.utf8)
+  func out(_ text: String) throws(Failure) { try write(Array((text + "\n").utf8)) }
+
+  /// A line of compact JSON.
+  ///
+  /// - Throws: `failed` when it cannot be written.
+  func out(_ value: JSONValue) throws(Failure) {
+    var line = SecretBuilder()
+    value.write(into: &line)
     line.append(UInt8(ascii: "\n"))
-    try write(line)
+    try line.secret().withBytes { bytes throws(Failure) in try write(bytes, as: .json) }
+  }
+
+  /// JSON in lines for people, which a terminal may have as it is: `prettyPrinted` says so.
+  ///
+  /// - Parameter colour: whether to paint it, where colours are wanted.
+  /// - Throws: `failed` when it cannot be written.
+  func out(pretty value: JSONValue, colour: Bool = false) throws(Failure) {
+    let text = value.prettyPrinted(colour: colour && usesColourOut) + "\n"
+    try write(Array(text.utf8), as: .asIs)
   }
 
   /// A secret and a newline, for the commands whose purpose is to print it.
@@ -76,33 +85,36 @@ final class Console {
     try write(Array(table.lines.flatMap { Array($0.utf8) + [UInt8(ascii: "\n")] }))
   }
 
-  /// All of `bytes`, as they are.
+  /// All of `bytes`, in a form that is fit for a terminal where it is one.
   ///
   /// When the reader has gone, the process ends by SIGPIPE, as any filter does.
   ///
   /// - Throws: `failed` when they cannot be written.
-  func write(_ bytes: UnsafeRawBufferPointer) throws(Failure) {
-    let code = Self.write(bytes, to: STDOUT_FILENO)
+  func write(
+    _ bytes: UnsafeRawBufferPointer, as content: StandardStream.Content = .text
+  ) throws(Failure) {
+    try check(output.write(bytes, as: content))
+  }
+
+  /// All of `bytes`, in a form that is fit for a terminal where it is one.
+  ///
+  /// - Throws: `failed` when they cannot be written.
+  func write(_ bytes: [UInt8], as content: StandardStream.Content = .text) throws(Failure) {
+    try bytes.withUnsafeBufferPointer { buffer throws(Failure) in
+      try write(UnsafeRawBufferPointer(buffer), as: content)
+    }
+  }
+
+  /// After the last `piece` of a text: on a terminal the next line begins at its left edge.
+  ///
+  /// - Throws: `failed` when it cannot be written.
+  func endText() throws(Failure) { try check(output.endText()) }
+
+  private func check(_ code: Int32) throws(Failure) {
     guard code != 0 else { return }
     if code == EPIPE { Self.dieOfBrokenPipe() }
     throw Failure(
       .failed, "cannot write to standard output: \(String(cString: strerror(code)))")
-  }
-
-  /// Data that holds foreign bytes: on a terminal their control characters are shown, not sent.
-  ///
-  /// - Throws: `failed` when it cannot be written.
-  func show(_ bytes: [UInt8]) throws(Failure) {
-    try write(isOutTerminal ? bytes.withUnsafeBytes { DisplayText.caret($0) } : bytes)
-  }
-
-  /// All of `bytes`, as they are.
-  ///
-  /// - Throws: `failed` when they cannot be written.
-  func write(_ bytes: [UInt8]) throws(Failure) {
-    try bytes.withUnsafeBufferPointer { buffer throws(Failure) in
-      try write(UnsafeRawBufferPointer(buffer))
-    }
   }
 
   // MARK: Standard error
@@ -193,22 +205,20 @@ final class Console {
     let rest = String(repeating: " ", count: max(0, drawn - line.utf8.count))
     drawn = line.utf8.count
     let back = text == nil ? "\r" : ""
-    Array(("\r" + line + rest + back).utf8).withUnsafeBytes {
-      _ = Self.write($0, to: STDERR_FILENO)
-    }
+    Array(("\r" + line + rest + back).utf8).withUnsafeBytes { _ = errors.write($0, as: .asIs) }
   }
 
   /// A piece of `--trace`, masked already.
   func traced(_ bytes: [UInt8]) {
     passing(nil)
-    bytes.withUnsafeBytes { _ = Self.write($0, to: STDERR_FILENO) }
+    bytes.withUnsafeBytes { _ = errors.write($0) }
   }
 
   // In one write(2), so that processes which share the stream do not mix their lines. There is
   // nobody left to tell that standard error cannot be written.
   private func complain(_ text: String) {
     passing(nil)
-    Array((text + "\n").utf8).withUnsafeBytes { _ = Self.write($0, to: STDERR_FILENO) }
+    Array((text + "\n").utf8).withUnsafeBytes { _ = errors.write($0) }
   }
 
   // MARK: Rules
@@ -243,25 +253,6 @@ final class Console {
     let force = value("CLICOLOR_FORCE")
     if !force.isEmpty && force != "0" { return true }
     return onTerminal && value("CLICOLOR") != "0" && value("TERM") != "dumb"
-  }
-
-  /// Writes everything; 0, or the error number.
-  private static func write(_ bytes: UnsafeRawBufferPointer, to descriptor: Int32) -> Int32 {
-    var rest = bytes[...]
-    while !rest.isEmpty {
-      let chunk = UnsafeRawBufferPointer(rebasing: rest)
-      let count = Glibc.write(descriptor, chunk.baseAddress, chunk.count)
-      if count >= 0 {
-        rest = rest.dropFirst(count)
-      } else if errno == EAGAIN {
-        // Somebody else with the same open file made it non-blocking.
-        var waiting = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
-        poll(&waiting, 1, -1)
-      } else if errno != EINTR {
-        return errno
-      }
-    }
-    return 0
   }
 
   private static func dieOfBrokenPipe() {

@@ -98,7 +98,7 @@ final class SignalRelay {
       var byte = UInt8(truncatingIfNeeded: number)
       // https://man7.org/linux/man-pages/man2/sigaction.2.html: above 0 is the kernel's own.
       if let info, info.pointee.si_code > 0 { byte |= fromKernel }
-      if let wakePipe { _ = write(wakePipe.writeEnd, &byte, 1) }
+      if let wakePipe { _ = Glibc.write(wakePipe.writeEnd, &byte, 1) }
       errno = saved
     }
     action.sa_flags = SA_RESTART | SA_SIGINFO

@@ -55,7 +55,8 @@ import Testing
     }
   }
 
-  /// The line is split as readline does it, and what is kept of the word is put before candidates.
+  /// The line is split as readline does it, and what is kept of the word is put before candidates;
+  /// a @ is not: rl_special_prefixes (bash, bashline.c).
   @Test func bash() async throws {
     try await check(
       "/bin/bash",
@@ -71,7 +72,7 @@ import Testing
       compopt() { :; }
       _authctl
       last=${2##* }
-      case $last in *[=:@]*) kept=${last%"${last##*[=:@]}"} ;; esac
+      case $last in *[=:@]*) kept=${last%"${last##*[=:@]}"} kept=${kept%@} ;; esac
       for candidate in "${COMPREPLY[@]}"; do printf '%s\n' "$kept$candidate"; done
       """#, completions: "authctl.bash")
   }

@@ -240,6 +240,26 @@ import Testing
     }
   }
 
+  /// A name that a shell would take apart, in a line that is there to be copied (rule A13).
+  @Test func hintsQuoteTheName() async throws {
+    try await Sandbox.with(.none) { box in
+      for (name, quoted) in [("x;id", "'x;id'"), ("$(id)", "'$(id)'"), ("shop", "shop")] {
+        let set = try await box.run("profile", "set", name)
+        #expect(set.stdout == "" && set.status == 2)
+        #expect(
+          set.stderr
+            == "authctl: nothing to set\nhint: authctl profile set \(quoted) KEY=VALUE\n")
+        let add = try await box.run("profile", "add", name)
+        #expect(add.stdout == "" && add.status == 2)
+        #expect(
+          add.stderr == "authctl: missing expected argument <url>\n"
+            + "hint: authctl profile add \(quoted) https://...\n")
+      }
+      let control = try await box.run("profile", "set", "a\u{1B}b")
+      #expect(control.stderr == "authctl: nothing to set\n" && control.status == 2)
+    }
+  }
+
   @Test func defaultAndPresets() async throws {
     try await Sandbox.with(.none) { box in
       for name in ["a", "b"] {

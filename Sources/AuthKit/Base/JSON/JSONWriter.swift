@@ -25,6 +25,21 @@ extension JSONValue {
     return out.secret().withBytes { String(decoding: $0, as: UTF8.self) }
   }
 
+  /// `json`, a text of JSON, as a terminal may have it: characters that could act on it or hide in
+  /// it are written as `\u` escapes, so that it means the same (security rule B4). Only strings
+  /// hold such characters; line ends between values stay.
+  package static func shown(_ json: UnsafeRawBufferPointer) -> [UInt8] {
+    var out = SecretBuilder(capacity: json.count)
+    for scalar in String(decoding: json, as: UTF8.self).unicodeScalars {
+      if scalar != "\n", DisplayText.isUnsafe(scalar) {
+        writeEscape(scalar, into: &out)
+      } else {
+        UTF8.encode(scalar)?.forEach { out.append($0) }
+      }
+    }
+    return out.secret().withBytes { Array($0) }
+  }
+
   /// Adds a JSON string with its quotes; what is not UTF-8 in `bytes` becomes U+FFFD.
   package static func escape(_ bytes: UnsafeRawBufferPointer, into out: inout SecretBuilder) {
     escape(bytes, into: &out, isForPeople: false)
@@ -114,7 +129,7 @@ extension JSONValue {
       switch parser.parseScalar(from: &iterator) {
       case .valid(let encoded):
         let scalar = Unicode.UTF8.decode(encoded)
-        if isEscaped(scalar) || isForPeople && isUnsafeToShow(scalar) {
+        if isEscaped(scalar) || isForPeople && DisplayText.isUnsafe(scalar) {
           flush(&out)
           writeEscape(scalar, into: &out)
           plainStart = position + encoded.count
@@ -136,15 +151,6 @@ extension JSONValue {
   /// What RFC 8259, section 7, wants escaped.
   private static func isEscaped(_ scalar: Unicode.Scalar) -> Bool {
     scalar.value < 0x20 || scalar == "\"" || scalar == "\\"
-  }
-
-  private static func isUnsafeToShow(_ scalar: Unicode.Scalar) -> Bool {
-    switch scalar.value {
-    case 0x7F...0x9F, 0xAD, 0x61C, 0x200B...0x200F, 0x2028...0x202E, 0x2060...0x206F, 0xFEFF,
-      0xFFF9...0xFFFB, 0xE0000...0xE007F:
-      true
-    default: false
-    }
   }
 
   private static func writeEscape(_ scalar: Unicode.Scalar, into out: inout SecretBuilder) {

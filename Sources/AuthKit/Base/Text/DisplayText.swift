@@ -89,25 +89,25 @@ package enum DisplayText {
     return shown.joined(separator: " ")
   }
 
-  /// The whole of `bytes` as a terminal may have it; `Caret` does the same for a stream.
-  package static func caret(_ bytes: UnsafeRawBufferPointer) -> [UInt8] {
-    var caret = Caret()
-    return caret.feed(bytes) + caret.finish()
+  /// Whether a terminal could act on the character or would hide it: controls (C0, DEL, C1), format
+  /// characters (bidirectional, zero-width), line and paragraph separators, tags.
+  package static func isUnsafe(_ scalar: Unicode.Scalar) -> Bool {
+    switch scalar.value {
+    case 0x20...0x7E: return false
+    case 0xE0000...0xE0FFF: return true
+    default:
+      switch scalar.properties.generalCategory {
+      case .control, .format, .lineSeparator, .paragraphSeparator: return true
+      default: return false
+      }
+    }
   }
 
   // The general category Format holds what B4 names (U+200B-F, U+202A-E, U+2066-9, U+FEFF, the tag
   // characters) and their like: U+00AD, U+061C, U+2060. Plane 14 has further invisible ones.
-  private static func replacement(for scalar: Unicode.Scalar) -> String? {
-    switch scalar.value {
-    case 0x0A, 0x0D: return " \u{23CE} "
-    case 0x20...0x7E: return nil
-    case 0xE0000...0xE0FFF: break
-    default:
-      switch scalar.properties.generalCategory {
-      case .control, .format, .lineSeparator, .paragraphSeparator: break
-      default: return nil
-      }
-    }
+  fileprivate static func replacement(for scalar: Unicode.Scalar) -> String? {
+    if scalar == "\n" || scalar == "\r" { return " \u{23CE} " }
+    guard isUnsafe(scalar) else { return nil }
     return "\\u{" + String(scalar.value, radix: 16, uppercase: true) + "}"
   }
 
@@ -152,7 +152,8 @@ extension [UInt8] {
 }
 
 /// Makes a body fit for a terminal, chunk by chunk: control characters other than TAB, LF and
-/// CR LF appear as `^X`, those of C1 as `M-^X`, invalid UTF-8 as U+FFFD.
+/// CR LF appear as `^X`, those of C1 as `M-^X`, what hides or turns the writing direction as
+/// `\u{…}`, invalid UTF-8 as U+FFFD.
 package struct Caret {
   private var follower = UTF8Follower()
   private var character: [UInt8] = []
@@ -160,6 +161,9 @@ package struct Caret {
 
   /// A stream at its beginning.
   package init() {}
+
+  /// Whether a CR or a part of a character waits for what follows it.
+  package var holdsBack: Bool { afterReturn || !character.isEmpty }
 
   /// What may be written now that `bytes` have come; a CR or a part of a character is kept back.
   package mutating func feed(_ bytes: UnsafeRawBufferPointer) -> [UInt8] {
@@ -180,6 +184,12 @@ package struct Caret {
     defer { self = Caret() }
     if afterReturn { return Array("^M".utf8) }
     return character.isEmpty ? [] : Array("\u{FFFD}".utf8)
+  }
+
+  /// What stands for a character of several bytes; nil when it may pass.
+  private static func replacement(for character: [UInt8]) -> String? {
+    String(decoding: character, as: UTF8.self).unicodeScalars.first
+      .flatMap(DisplayText.replacement)
   }
 
   private mutating func take(_ byte: UInt8, into output: inout [UInt8]) {
@@ -204,6 +214,8 @@ package struct Caret {
     } else if character.count == 2, character[0] == 0xC2, byte < 0xA0 {
       output += "M-^".utf8
       output.append(byte ^ 0xC0)
+    } else if character.count > 1, let piece = Self.replacement(for: character) {
+      output += piece.utf8
     } else {
       output += character
     }

@@ -3,9 +3,9 @@ internal import AuthKit
 /// What came of one line of a batch, as the line that tells it.
 struct BatchAnswer {
   let id: JSONValue
-  /// Status and headers of the server's answer; the values of `masked`, named in lower case, are not shown.
+  /// Status and headers of the server's answer, and what is not shown of them.
   var head: ResponseHead?
-  var masked: Set<String> = []
+  var mask: HeaderMask?
   var body: [UInt8] = []
   /// A failure in the form of contract section 2.
   var error: JSONValue?
@@ -38,9 +38,9 @@ struct BatchAnswer {
       if index > 0 { out.append(",") }
       JSONValue.string(name).write(into: &out)
       out.append(":")
-      let isMasked = masked.contains(name)
       func value(_ place: Int) -> JSONValue {
-        .string(isMasked ? "***" : head.fields[place].value)
+        let value = head.fields[place].value
+        return .string(mask?.shown(value, of: name) ?? value)
       }
       let others = names.indices.dropFirst(index + 1).filter { names[$0] == name }
       if others.isEmpty {

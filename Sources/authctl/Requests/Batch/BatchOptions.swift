@@ -14,7 +14,7 @@ struct BatchOptions: ParsableArguments {
   @Flag(name: .customLong("fail-fast"), help: "Start no further request after a failure.")
   var failFast = false
 
-  @Flag(name: .customLong("show-secrets"), help: "Do not mask headers.")
+  @Flag(name: .customLong("show-secrets"), help: "Do not mask secrets in headers.")
   var showSecrets = false
 
   @Flag(help: "Send no credential but what a line's headers give.")

@@ -36,7 +36,7 @@ final class BatchRun {
   private let keeper: SessionKeeper
   private let batch: ProtectedBatch
   private let accepted: (Int) -> Bool
-  private let masked: Set<String>
+  private let mask: HeaderMask
   private var input = LineInput()
   /// The line that was read last, from 1.
   private var number = 0
@@ -63,7 +63,7 @@ final class BatchRun {
     self.options = options
     self.keeper = keeper
     accepted = try options.status.accepted()
-    masked = options.showSecrets ? [] : choice.profile.maskedHeaders
+    mask = HeaderMask(choice.profile, app.redactor, showsSecrets: options.showSecrets)
     policy = try options.retries.policy()
     pace = RateLimit(interval: options.retries.rate?.interval ?? 0)
     batch = try ProtectedBatch(
@@ -203,7 +203,7 @@ final class BatchRun {
   ) -> (answer: BatchAnswer, code: Int32) {
     var answer = BatchAnswer(id: id)
     answer.head = outcome.head
-    answer.masked = masked
+    answer.mask = mask
     answer.body = outcome.body
     if let failure = outcome.failure {
       answer.error = error(failure)
@@ -263,7 +263,9 @@ final class BatchRun {
     guard unwritten.count > 0 else { return }
     let lines = unwritten.secret()
     unwritten = SecretBuilder()
-    try lines.withBytes { (bytes) throws(Failure) in try app.console.write(bytes) }
+    try lines.withBytes { (bytes) throws(Failure) in
+      try app.console.write(bytes, as: .json)
+    }
   }
 
   // MARK: - The end

@@ -1,0 +1,93 @@
+internal import AuthKit
+internal import Glibc
+
+/// Standard output or standard error: everything that authctl writes to either passes here.
+///
+/// On a terminal no character passes that could act on it or hide in the text: control characters
+/// (C1 and DEL too), bidirectional and zero-width ones, U+2028 and U+2029, a lone CR (security rule
+/// B4). Into a pipe or a file bytes pass as they are.
+final class StandardStream {
+  /// What the bytes are, which decides how a terminal gets them.
+  enum Content {
+    /// A whole text, in the form of `Caret`.
+    case text
+    /// A part of a text that may end within a character; `endText` ends the last one.
+    case piece
+    /// JSON: characters are replaced by `\u` escapes, so that it stays the same JSON.
+    case json
+    /// Nothing is replaced: authctl's own colours and movements, and what `--raw` asks for.
+    case asIs
+  }
+
+  /// Whether it is a terminal.
+  let isTerminal: Bool
+
+  private let descriptor: Int32
+  private var caret = Caret()
+  private var lastByte = UInt8(ascii: "\n")
+
+  /// Standard output, or else standard error.
+  init(isError: Bool = false) {
+    descriptor = isError ? STDERR_FILENO : STDOUT_FILENO
+    isTerminal = isatty(descriptor) == 1
+  }
+
+  /// Its width in columns; nil where it is no terminal, or one that does not know.
+  var columns: Int? {
+    var size = winsize()
+    guard ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return nil }
+    return Int(size.ws_col)
+  }
+
+  /// Writes everything, in one write(2) where the system takes it.
+  ///
+  /// - Returns: 0, or the error number of write(2).
+  func write(_ bytes: UnsafeRawBufferPointer, as content: Content = .text) -> Int32 {
+    // Most of it is plain: no copy is made, which for a secret nobody would wipe.
+    guard isTerminal, caret.holdsBack || !bytes.allSatisfy(Self.isPlain) else { return put(bytes) }
+    switch content {
+    case .text, .piece:
+      var shown = caret.feed(bytes)
+      if content == .text { shown += caret.finish() }
+      return put(shown)
+    case .json: return put(caret.finish() + JSONValue.shown(bytes))
+    case .asIs:
+      let code = put(caret.finish())
+      return code == 0 ? put(bytes) : code
+    }
+  }
+
+  /// Writes what a last `piece` held back, and on a terminal the line end that it lacks.
+  ///
+  /// - Returns: 0, or the error number of write(2).
+  func endText() -> Int32 {
+    guard isTerminal else { return 0 }
+    let rest = caret.finish()
+    return put((rest.last ?? lastByte) == UInt8(ascii: "\n") ? rest : rest + [UInt8(ascii: "\n")])
+  }
+
+  private static func isPlain(_ byte: UInt8) -> Bool {
+    0x20..<0x7F ~= byte || byte == UInt8(ascii: "\n") || byte == UInt8(ascii: "\t")
+  }
+
+  private func put(_ bytes: [UInt8]) -> Int32 { bytes.withUnsafeBytes { put($0) } }
+
+  private func put(_ bytes: UnsafeRawBufferPointer) -> Int32 {
+    lastByte = bytes.last ?? lastByte
+    var rest = bytes[...]
+    while !rest.isEmpty {
+      let chunk = UnsafeRawBufferPointer(rebasing: rest)
+      let count = Glibc.write(descriptor, chunk.baseAddress, chunk.count)
+      if count >= 0 {
+        rest = rest.dropFirst(count)
+      } else if errno == EAGAIN {
+        // Somebody else with the same open file made it non-blocking.
+        var waiting = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+        poll(&waiting, 1, -1)
+      } else if errno != EINTR {
+        return errno
+      }
+    }
+    return 0
+  }
+}
