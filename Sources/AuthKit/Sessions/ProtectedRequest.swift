@@ -23,10 +23,7 @@ package struct ProtectedRequest {
 /// The session that goes with a request, and what can be done when it is not accepted.
 struct CarriedSession {
   var session: Session
-  /// Whether it can be renewed, and has not just been.
-  var mayRenew: Bool
-  /// How often the store may be asked for what somebody else has renewed.
-  var rereadings: Int
+  var lease: SessionLease
 }
 
 extension SessionKeeper {
@@ -51,12 +48,9 @@ extension SessionKeeper {
   /// - Throws: `session_expired` when it has ended and cannot be renewed; nothing has been sent then.
   /// - Parameter minimum: seconds that it must have left; none: what a request needs.
   package func fresh(_ session: Session, minimum: Double? = nil) throws(Failure) -> Session {
-    guard session.isDue(now: clock(), minimum: minimum) else { return session }
-    if session.variable == nil, canRenew(session) { return try renewed(session, .due) }
-    if let left = session.secondsLeft(now: clock()), left <= 0 {
-      throw expired(session, .due, "no renewal")
-    }
-    return session
+    var carried = carry(session)
+    try makeReady(&carried, minimum: minimum)
+    return carried.session
   }
 
   /// Sends a request with the session and passes the answer on: renewed before it, where its token
@@ -72,7 +66,8 @@ extension SessionKeeper {
     try check(wanted.request.url, for: session)
     // What comes from a pipe is kept where it may have to be sent again.
     if session.variable == nil { wanted.request.keepBody() }
-    var carried = try carry(session)
+    var carried = carry(session)
+    try makeReady(&carried)
     defer { session = carried.session }
     while let rejection = try attempt(wanted, &carried, onHead, onBody) {
       guard try replace(&carried) else { throw rejected(carried.session, rejection) }
@@ -80,33 +75,57 @@ extension SessionKeeper {
     }
   }
 
-  /// `session`, ready for a request: renewed where its token is about to end.
-  func carry(_ session: Session) throws(Failure) -> CarriedSession {
-    let before = session.accessToken
-    let session = try fresh(session)
-    var mayRenew = session.variable == nil && canRenew(session)
-    if let before, let now = session.accessToken, !before.hasSameBytes(as: now) { mayRenew = false }
+  /// `session`, with nothing tried yet.
+  func carry(_ session: Session) -> CarriedSession {
+    let isBrief = profile.recipe.session.renewOnEveryResponse
     return CarriedSession(
-      session: session, mayRenew: mayRenew, rereadings: rereadings)
+      session: session, lease: SessionLease(renewsOnEveryResponse: isBrief))
   }
 
-  /// Where each answer brings a new token, others may have used up ours meanwhile.
-  var rereadings: Int { profile.recipe.session.renewOnEveryResponse ? 3 : 1 }
+  /// What a lease has to know of `session`.
+  func condition(of session: Session, minimum: Double? = nil) -> SessionLease.Condition {
+    let now = clock()
+    return SessionLease.Condition(
+      isFixed: session.variable != nil, isRenewable: canRenew(session),
+      hasEnded: session.secondsLeft(now: now).map { $0 <= 0 } ?? false,
+      isDue: session.isDue(now: now, minimum: minimum))
+  }
+
+  /// Renews the session where its token is about to end.
+  ///
+  /// - Throws: `session_expired` when it has ended and cannot be renewed, what a renewal throws.
+  func makeReady(_ carried: inout CarriedSession, minimum: Double? = nil) throws(Failure) {
+    switch carried.lease.beforeSending(condition(of: carried.session, minimum: minimum)) {
+    case .use: break
+    case .renew: try renew(&carried, .due)
+    case .reread, .reject: throw expired(carried.session, .due, "no renewal")
+    }
+  }
 
   /// Takes another session in place of one that was not accepted: from the store, or renewed; false
   /// when there is none to try with.
-  func replace(_ carried: inout CarriedSession) throws(Failure) -> Bool {
-    if !carried.mayRenew, carried.rereadings > 0, carried.session.variable == nil,
-      let stored = try read(carried.session.account), isNewer(stored, than: carried.session)
-    {
-      carried.rereadings -= 1
-      carried.session = stored
-      return true
+  func replace(_ carried: inout CarriedSession, isRepeat: Bool = false) throws(Failure) -> Bool {
+    while true {
+      let condition = condition(of: carried.session)
+      switch carried.lease.afterRefusal(condition, isRepeat: isRepeat, now: clock()) {
+      case .renew:
+        try renew(&carried, .rejected)
+        return true
+      case .reread:
+        if let stored = try read(carried.session.account), isNewer(stored, than: carried.session) {
+          carried.session = stored
+          carried.lease.wasReread(self.condition(of: stored))
+          return true
+        }
+        carried.lease.wasReread(nil)
+      case .use, .reject: return false
+      }
     }
-    guard carried.mayRenew else { return false }
-    carried.session = try renewed(carried.session, .rejected)
-    carried.mayRenew = false
-    return true
+  }
+
+  private func renew(_ carried: inout CarriedSession, _ reason: Reason) throws(Failure) {
+    carried.session = try renewed(carried.session, reason)
+    carried.lease.wasRenewed(condition(of: carried.session))
   }
 
   /// Sends a request that carries nothing of the session.
@@ -147,7 +166,8 @@ extension SessionKeeper {
     case .ready(let ready): credential = ready
     case .rejected(let answer): return answer
     }
-    var attempt = Attempt(wanted, mayRenew: carried.mayRenew)
+    let mayRenew = carried.lease.mayRenew(condition(of: carried.session), now: clock())
+    var attempt = Attempt(wanted, mayRenew: mayRenew)
     try exchange(wanted, credential) { (head, hops) throws(Failure) in
       try take(head, hops, &attempt, &carried.session, onHead)
     } onBody: { (bytes) throws(Failure) in
