@@ -158,18 +158,15 @@ package final class HTTPClient {
 
   /// Sends `request`, following redirects hop by hop, and passes the final answer on.
   ///
-  /// - Parameters:
-  ///   - timeLimit: seconds for all hops together, beside what `-m` leaves.
-  ///   - staysHome: a redirect away from the credential's origins is refused.
+  /// - Parameter timeLimit: seconds for all hops together, beside what `-m` leaves.
   package func exchange(
-    _ request: WireRequest, credential: Credential?, maximumRedirects: Int,
-    followAllMethods: Bool, timeLimit: Double? = nil, staysHome: Bool = false,
+    _ request: WireRequest, credential: Credential?, redirects: RedirectPolicy,
+    timeLimit: Double? = nil,
     onHead: (ResponseHead, RedirectTrace) throws(Failure) -> Void,
     onBody: (UnsafeRawBufferPointer) throws(Failure) -> Void
   ) throws(Failure) {
     var exchange = Exchange(
-      self, request, credential: credential, maximumRedirects: maximumRedirects,
-      followAllMethods: followAllMethods, timeLimit: timeLimit, staysHome: staysHome)
+      self, request, credential: credential, redirects: redirects, timeLimit: timeLimit)
     repeat {
       let (request, settings) = try exchange.next()
       var isFinal = false

@@ -161,8 +161,7 @@ package final class ProtectedBatch {
     jobs[ObjectIdentifier(job)] = job
     exchanges.start(
       Exchange(
-        keeper.api.http, wanted.request, credential: credential,
-        maximumRedirects: wanted.maximumRedirects, followAllMethods: wanted.followsAllMethods,
+        keeper.api.http, wanted.request, credential: credential, redirects: wanted.redirects,
         timeLimit: wanted.timeLimit)
     ) { [self] (head, hops) throws(Failure) in
       guard var session = carried?.session else { return job.head = head }
@@ -177,7 +176,7 @@ package final class ProtectedBatch {
         try collect(bytes, job)
       }
     } onEnd: { [self] failure in
-      ended(job, failure)
+      ended(job, failure.map(SessionKeeper.ofRequest))
     }
   }
 

@@ -2,12 +2,8 @@
 package struct ProtectedRequest {
   /// The request without what carries the session.
   package var request: WireRequest
-  /// How many redirects are followed; 0 follows none.
-  package var maximumRedirects = 10
-  /// Redirects on methods other than GET and HEAD too (`-L`).
-  package var followsAllMethods = false
-  /// Redirects away from the credential's origins are refused (rule A12).
-  package var staysHome = false
+  /// Which redirects are followed.
+  package var redirects = RedirectPolicy()
   /// Seconds in all; none: as `-m` says.
   package var timeLimit: Double?
   /// Statuses that the person takes for success (`--ok`).
@@ -145,14 +141,18 @@ extension SessionKeeper {
   ) throws(Failure) {
     do throws(Failure) {
       try api.http.exchange(
-        wanted.request, credential: credential, maximumRedirects: wanted.maximumRedirects,
-        followAllMethods: wanted.followsAllMethods, timeLimit: wanted.timeLimit,
-        staysHome: wanted.staysHome, onHead: onHead, onBody: onBody)
+        wanted.request, credential: credential, redirects: wanted.redirects,
+        timeLimit: wanted.timeLimit, onHead: onHead, onBody: onBody)
     } catch {
-      var failure = error
-      failure.isOfRequest = error.kind == .network || error.kind == .timeout
-      throw failure
+      throw Self.ofRequest(error)
     }
+  }
+
+  /// Marks a failure that came of sending the person's own request.
+  static func ofRequest(_ failure: Failure) -> Failure {
+    var failure = failure
+    failure.isOfRequest = failure.kind == .network || failure.kind == .timeout
+    return failure
   }
 
   /// One try; the answer that did not accept the credential comes back instead of being passed on.
@@ -431,7 +431,7 @@ extension SessionKeeper {
     var wanted = ProtectedRequest(try api.request(for: plain, values: values))
     if isTaken { wanted.taken = (values.filtered(\.isTaken), cookies) }
     // A redirect of a recipe's call is an answer that was not understood (rule A6).
-    wanted.maximumRedirects = 0
+    wanted.redirects.maximum = 0
     wanted.timeLimit = HTTPClient.signInTime
     var (head, body) = (ResponseHead(), [UInt8]())
     var session = session

@@ -53,7 +53,7 @@ extension RequestRun {
     _ wanted: ProtectedRequest, _ asking: Asking, by attempts: inout RetryingSender
   ) throws(Failure) -> Int32 {
     var wanted = wanted
-    wanted.staysHome = options.pages.paginate && asking.origins != nil
+    wanted.redirects.staysHome = options.pages.paginate && asking.origins != nil
     let origins = asking.origins ?? [wanted.request.url.origin]
     let place = try options.pages.place(in: asking.profile.recipe.nextPage)
     let writer = PageWriter(app.console, options)

@@ -146,30 +146,28 @@ final class BatchRun {
 
   /// Takes an answer, or has the request sent once more. 429 is for all requests: none begins
   /// before the server wants one (rule B6).
-  private func settle(_ flight: Flight, _ outcome: ProtectedBatch.Outcome) {
-    let isPassing =
-      outcome.head.map { RetryPolicy.isPassing(status: $0.status) }
-      ?? [.network, .timeout].contains(outcome.failure?.kind)
-    guard isPassing else {
-      return finish(flight, outcome)
-    }
-    let (now, told) = (
-      App.uptime(), outcome.head.flatMap { RetryPolicy.retryAfter($0, now: App.now()) }
-    )
+  private func settle(_ flight: Flight, _ answer: ProtectedBatch.Outcome) {
+    let now = App.uptime()
+    let told = answer.head.flatMap { RetryPolicy.retryAfter($0, now: App.now()) }
+    var outcome = RetryPolicy.Outcome.answer(status: answer.head?.status ?? 0, told: told)
+    // An answer that broke off is none, whatever its status.
+    if let failure = answer.failure, !RetryPolicy.isPassing(outcome) { outcome = .failure(failure) }
     var flight = flight
     flight.failed += 1
     var wait: Double?
-    if policy.covers(method: flight.wanted.request.method) {
-      wait = policy.wait(failed: flight.failed, elapsed: now - flight.began, told: told)
-    }
-    if outcome.head?.status == 429 {
-      let seconds = told ?? wait ?? 1
-      if seconds > max(RetryPolicy.longestWait, policy.maximumTime ?? 0) {
-        if stop == nil { stop = .busy(seconds) }
-      } else if pace.wait(now: now) < seconds {
-        pace.pause(seconds, now: now)
-        app.console.notice("authctl", foreign: "HTTP 429: no request for \(spoken(seconds))")
-      }
+    var tried = RetryPolicy.Tried(method: flight.wanted.request.method)
+    tried.isRepeatable = flight.wanted.request.isRepeatable
+    tried.times = flight.failed
+    tried.elapsed = now - flight.began
+    switch policy.decide(outcome, of: tried) {
+    case .take: break
+    case .again(let seconds): wait = seconds
+    case .tooLong(let seconds) where answer.head?.status != 429:
+      app.console.notice(
+        "authctl",
+        foreign: "line \(flight.line): the server asks for \(Timestamp.spoken(seconds)); "
+          + "--retry-max-time allows more than 60 s")
+    case .tooLong: break
     }
     guard let wait, stop == nil else {
       return finish(flight, outcome)
@@ -179,7 +177,17 @@ final class BatchRun {
       "authctl",
       foreign: "line \(flight.line): \(why): again in \(spoken(wait)) "
         + "(\(flight.failed) of \(policy.times))")
-    again.append((now + wait, flight, outcome))
+    again.append((now + wait, flight, answer))
+  }
+
+  /// The server has enough for now: no request begins for so many seconds, or none at all.
+  private func hold(_ seconds: Double, _ now: Double) {
+    if seconds > max(RetryPolicy.longestWait, policy.maximumTime ?? 0) {
+      if stop == nil { stop = .busy(seconds) }
+    } else if pace.wait(now: now) < seconds {
+      pace.pause(seconds, now: now)
+      app.console.notice("authctl", foreign: "HTTP 429: no request for \(spoken(seconds))")
+    }
   }
 
   private func spoken(_ seconds: Double) -> String { Timestamp.spoken(seconds.rounded()) }
