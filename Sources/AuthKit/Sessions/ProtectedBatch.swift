@@ -8,7 +8,7 @@ package final class ProtectedBatch {
     /// Status line and headers of its answer, where there is one.
     package let head: ResponseHead?
     /// The whole body, decoded if that was asked for; empty beside a failure.
-    package let body: [UInt8]
+    package let body: ByteBuffer
     /// Why that is not what was wanted: no answer, half of one, or one that the session is over.
     package let failure: Failure?
   }
@@ -21,7 +21,7 @@ package final class ProtectedBatch {
     let finish: Finish
     var attempt: SessionKeeper.Attempt
     var head: ResponseHead?
-    var body: [UInt8] = []
+    var body = ByteBuffer()
     /// Which session it was sent with.
     var generation = 0
     /// The answer that did not accept the session.
@@ -34,7 +34,9 @@ package final class ProtectedBatch {
       attempt = SessionKeeper.Attempt(wanted, mayRenew: false)
     }
 
-    func fail(_ failure: Failure) { finish(Outcome(head: head, body: [], failure: failure)) }
+    func fail(_ failure: Failure) {
+      finish(Outcome(head: head, body: ByteBuffer(), failure: failure))
+    }
   }
 
   /// After how many cookies they are stored.
@@ -44,6 +46,9 @@ package final class ProtectedBatch {
   private let exchanges: ParallelExchanges
   private let limit: Int
   private let largestBody: Int
+  private let largestBodies: Int
+  /// Bytes of the answers that are under way.
+  private var bodyBytes = 0
   /// None: requests carry nothing.
   private var carried: CarriedSession?
   /// Goes up with each session that takes the place of another.
@@ -63,11 +68,14 @@ package final class ProtectedBatch {
   ///   - count: how many are under way at the most. One at a time, where each answer brings a new
   ///     token: the order of two that come at once is not known.
   ///   - largestBody: bytes of one answer, which is held in memory.
+  ///   - largestBodies: bytes of all answers that are under way.
   /// - Throws: `failed` without libcurl.
   package init(
-    _ keeper: SessionKeeper, _ session: Session?, count: Int, largestBody: Int
+    _ keeper: SessionKeeper, _ session: Session?, count: Int, largestBody: Int,
+    largestBodies: Int
   ) throws(Failure) {
     self.keeper = keeper
+    self.largestBodies = largestBodies
     self.largestBody = largestBody
     limit = keeper.profile.recipe.session.renewOnEveryResponse && session != nil ? 1 : count
     exchanges = try ParallelExchanges(keeper.api.http, count: limit)
@@ -145,7 +153,7 @@ package final class ProtectedBatch {
   private func send(_ job: Job) throws(Failure) {
     job.rejection = nil
     job.head = nil
-    job.body = []
+    forget(job)
     job.generation = generation
     var credential: Credential?
     if let carried {
@@ -204,12 +212,24 @@ package final class ProtectedBatch {
         .failed, "the answer is longer than \(largestBody >> 20) MiB",
         hint: "authctl get -o FILE takes one of any length")
     }
-    job.body.append(contentsOf: bytes)
+    guard bodyBytes + bytes.count <= largestBodies else {
+      throw Failure(
+        .failed, "the answers under way are longer than \(largestBodies >> 20) MiB together",
+        hint: "fewer at a time, by --parallel, have more room each")
+    }
+    bodyBytes += bytes.count
+    job.body.append(bytes)
+  }
+
+  /// The body is not held any more.
+  private func forget(_ job: Job) {
+    bodyBytes -= job.body.count
+    job.body = ByteBuffer()
   }
 
   private func ended(_ job: Job, _ failure: Failure?) {
     // Given up meanwhile.
-    guard jobs.removeValue(forKey: ObjectIdentifier(job)) != nil else { return }
+    guard jobs.removeValue(forKey: ObjectIdentifier(job)) != nil else { return forget(job) }
     do throws(Failure) {
       if let failure { throw failure }
       let rejection =
@@ -223,7 +243,9 @@ package final class ProtectedBatch {
       if let rejection { return try refused(job, rejection) }
       if job.generation == generation { carried?.lease.wasAccepted(isRepeat: job.isRepeat) }
       job.finish(Outcome(head: job.head, body: job.body, failure: nil))
+      forget(job)
     } catch {
+      forget(job)
       job.fail(error)
     }
   }

@@ -8,7 +8,7 @@ final class BodySink {
     case terminal(collected: [UInt8], isJSON: Bool)
     case stream(Caret)
     /// All of a JSON answer, for its values that are wanted.
-    case values([UInt8], OutputFile?)
+    case values(ByteBuffer, OutputFile?)
     case file(OutputFile)
     /// An unwanted body beside `-o`: its first 2 KiB go to standard error.
     case excerpt([UInt8])
@@ -19,7 +19,7 @@ final class BodySink {
   private static let largestPretty = 4 << 20
   private static let excerptSize = 2048
   /// A JSON answer larger than this is not looked into by `--pointer`.
-  private static let largestParsed = 256 << 20
+  private static let largestParsed = 64 << 20
 
   private let console: Console
   private let isRaw: Bool
@@ -44,7 +44,7 @@ final class BodySink {
     let file = isWanted ? try path.map { (path) throws(Failure) in try options.open(path) } : nil
     self.path = file == nil ? nil : path
     if isWanted, !pointers.isEmpty {
-      target = .values([], file)
+      target = .values(ByteBuffer(), file)
     } else if let file {
       target = .file(file)
     } else if path != nil || isLines && !isWanted {
@@ -88,13 +88,13 @@ final class BodySink {
     case .pipe: try console.write(bytes)
     case .file(let file): try file.write(bytes)
     case .withheld: break
-    case .values(var collected, let file):
-      target = .withheld
-      collected.append(contentsOf: bytes)
-      guard collected.count <= Self.largestParsed else {
-        throw Failure(.failed, "--pointer: the answer is larger than 256 MiB")
+    case .values(let collected, _):
+      guard collected.count + bytes.count <= Self.largestParsed else {
+        throw Failure(
+          .failed, "--pointer: the answer is larger than \(Self.largestParsed >> 20) MiB",
+          hint: "without --pointer any length passes through")
       }
-      target = .values(collected, file)
+      collected.append(bytes)
     case .excerpt(let held):
       target = .excerpt(held + bytes.prefix(Self.excerptSize * 5 - held.count))
     case .stream(var caret):
@@ -122,8 +122,9 @@ final class BodySink {
       if lastByte != UInt8(ascii: "\n") { try put([UInt8(ascii: "\n")]) }
     case .values(let collected, let file): try writeValues(of: collected, to: file)
     case .terminal(let collected, _):
-      if let json = try? JSONValue.parse(collected) {
-        try console.out(json.prettyPrinted(colour: console.usesColourOut))
+      if let json = try? JSONText(ByteBuffer(collected)) {
+        try show(json)
+        try console.write([UInt8(ascii: "\n")])
       } else if !collected.isEmpty {
         try show(collected)
         try finish()
@@ -144,23 +145,41 @@ final class BodySink {
   /// A line for each pointer that finds something.
   ///
   /// - Throws: `failed` naming those that find nothing, when the others have been written.
-  private func writeValues(of body: [UInt8], to file: OutputFile?) throws(Failure) {
+  private func writeValues(of body: ByteBuffer, to file: OutputFile?) throws(Failure) {
     let found = try PointedValues(of: body, at: pointers)
     for value in found.values {
       if let file {
-        try Self.write(Array(((value.text ?? value.serialized()) + "\n").utf8), to: file)
+        try Self.write(value) { (bytes) throws(Failure) in try file.write(bytes) }
+        try Self.write([UInt8(ascii: "\n")], to: file)
       } else if console.isOutTerminal, !isRaw {
-        // What colours it is authctl's own; a text is not.
-        let text = value.text.map { Array($0.utf8).withUnsafeBytes { DisplayText.caret($0) } }
-        let colour = console.usesColourOut
-        try console.write(text ?? Array(value.prettyPrinted(colour: colour).utf8))
+        try show(value)
         try console.write([UInt8(ascii: "\n")])
       } else {
-        try console.out(value.text ?? value.serialized())
+        try Self.write(value) { (bytes) throws(Failure) in try console.write(bytes) }
+        try console.write([UInt8(ascii: "\n")])
       }
     }
     if let failure = found.failure { throw failure }
     try file?.commit()
+  }
+
+  /// A text as it is, anything else as compact JSON.
+  private static func write(
+    _ value: JSONText, to sink: (UnsafeRawBufferPointer) throws(Failure) -> Void
+  ) throws(Failure) {
+    if value.kind == .string { try value.writeText(to: sink) } else { try value.write(to: sink) }
+  }
+
+  /// On a terminal. What colours JSON is authctl's own; the text of `--pointer` is not.
+  private func show(_ value: JSONText) throws(Failure) {
+    guard value.kind == .string, !pointers.isEmpty else {
+      return try value.writePretty(colour: console.usesColourOut) { (bytes) throws(Failure) in
+        try console.write(bytes)
+      }
+    }
+    var caret = Caret()
+    try value.writeText { (bytes) throws(Failure) in try console.write(caret.feed(bytes)) }
+    try console.write(caret.finish())
   }
 
   private func show(_ bytes: [UInt8]) throws(Failure) {

@@ -175,19 +175,16 @@ final class WriteOut {
   }
 
   private static func header(_ name: String, _ answer: RecipeResponse) -> String {
-    let isSecret = answer.secretHeaders.contains(name.lowercased())
+    let isSecret = answer.secretHeaders.contains(name.asciiLowercased)
     return answer.final?.head.first(name).map { isSecret ? "***" : $0 } ?? ""
   }
 
   private static func headers(_ answer: RecipeResponse) -> JSONValue {
-    var members: [(key: String, value: JSONValue)] = []
-    for field in answer.final?.head.fields ?? [] {
-      let name = field.name.lowercased()
-      guard !members.contains(where: { $0.key == name }) else { continue }
-      let values = answer.final?.head.all(name) ?? []
-      let isSecret = answer.secretHeaders.contains(name)
-      members.append((name, .array(values.map { .string(isSecret ? "***" : $0) })))
-    }
-    return .object(members)
+    let headers = answer.final?.head.grouped ?? []
+    return .object(
+      headers.map { (name, values) in
+        let isSecret = answer.secretHeaders.contains(name)
+        return (name, .array(values.map { .string(isSecret ? "***" : $0) }))
+      })
   }
 }

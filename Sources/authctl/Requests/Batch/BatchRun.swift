@@ -6,11 +6,12 @@ internal import Glibc
 /// Nothing grows with their number: a line is read when there is room for its request, and answers
 /// that wait for an earlier one are bounded, in number and in bytes.
 final class BatchRun {
-  /// Bytes of one answer, which is held in memory.
-  private static let largestBody = 64 << 20
+  /// Bytes of one answer, and of all that are under way: they are held in memory.
+  private static let largestBody = 16 << 20
+  private static let largestBodies = 24 << 20
   /// How many answers, and how many bytes of them, may wait for an earlier one.
   private static let mostHeld = 1000
-  private static let largestHeld = 64 << 20
+  private static let largestHeld = 16 << 20
 
   /// Why no further request is started.
   private enum Stop {
@@ -68,7 +69,7 @@ final class BatchRun {
     pace = RateLimit(interval: options.retries.rate?.interval ?? 0)
     batch = try ProtectedBatch(
       keeper, options.anonymous ? nil : try app.session(for: choice, keeper),
-      count: options.parallel, largestBody: Self.largestBody)
+      count: options.parallel, largestBody: Self.largestBody, largestBodies: Self.largestBodies)
   }
 
   /// - Returns: the highest exit status of all requests.
@@ -154,11 +155,11 @@ final class BatchRun {
     if let failure = answer.failure, !RetryPolicy.isPassing(outcome) { outcome = .failure(failure) }
     var flight = flight
     flight.failed += 1
-    var wait: Double?
     var tried = RetryPolicy.Tried(method: flight.wanted.request.method)
     tried.isRepeatable = flight.wanted.request.isRepeatable
     tried.times = flight.failed
     tried.elapsed = now - flight.began
+    var wait: Double?
     switch policy.decide(outcome, of: tried) {
     case .take: break
     case .again(let seconds): wait = seconds
@@ -169,10 +170,9 @@ final class BatchRun {
           + "--retry-max-time allows more than 60 s")
     case .tooLong: break
     }
-    guard let wait, stop == nil else {
-      return finish(flight, outcome)
-    }
-    let why = outcome.head.map { "HTTP \($0.status)" } ?? outcome.failure?.message ?? ""
+    if answer.head?.status == 429 { hold(told ?? wait ?? 1, now) }
+    guard let wait, stop == nil else { return finish(flight, answer) }
+    let why = answer.head.map { "HTTP \($0.status)" } ?? answer.failure?.message ?? ""
     app.console.notice(
       "authctl",
       foreign: "line \(flight.line): \(why): again in \(spoken(wait)) "
@@ -197,9 +197,15 @@ final class BatchRun {
     number += 1
     switch line {
     case .tooLong:
-      return (.null, .failure(Failure(.usage, "line \(number) is longer than 64 MiB")))
+      return (
+        .null,
+        .failure(Failure(.usage, "line \(number) is longer than \(LineInput.longest >> 20) MiB"))
+      )
     case .whole(let bytes):
-      if bytes.allSatisfy({ $0 == 0x20 || $0 == 0x09 || $0 == 0x0D }) { return nil }
+      let isBlank = bytes.withBytes {
+        $0.allSatisfy { $0 == 0x20 || $0 == 0x09 || $0 == 0x0D }
+      }
+      if isBlank { return nil }
       return BatchLine.read(bytes, number: number)
     }
   }
@@ -261,17 +267,24 @@ final class BatchRun {
 
   /// Many short lines are one write(2); none waits longer than what is under way is looked at once.
   private func write(_ line: SharedSecret) {
-    unwritten.append(line.secret)
-    guard unwritten.count > 65_536 else { return }
-    do throws(Failure) { try flush() } catch { failure = failure ?? error }
+    do throws(Failure) {
+      if line.secret.count > 65_536 {
+        try flush()
+        try line.withBytes { (bytes) throws(Failure) in try app.console.write(bytes) }
+      } else {
+        unwritten.append(line.secret)
+        if unwritten.count > 65_536 { try flush() }
+      }
+    } catch {
+      failure = failure ?? error
+    }
   }
 
   private func flush() throws(Failure) {
     if let failure { throw failure }
     guard unwritten.count > 0 else { return }
-    let lines = unwritten.secret()
-    unwritten = SecretBuilder()
-    try lines.withBytes { (bytes) throws(Failure) in try app.console.write(bytes) }
+    defer { unwritten.removeAll() }
+    try unwritten.withBytes { (bytes) throws(Failure) in try app.console.write(bytes) }
   }
 
   // MARK: - The end
