@@ -185,15 +185,14 @@ package struct Exchange {
 
   private mutating func keepCookies(of head: ResponseHead) {
     guard hops.cookies != nil else { return }
+    var refused = 0
     for line in head.all("Set-Cookie") {
       let cookie = HTTPClient.NewCookie(
         line: line, origin: request.url.origin, path: request.url.path)
+      if hops.cookies?.store(cookie, now: client.clock()) == .overflow { refused += 1 }
       hops.newCookies.append(cookie)
-      let outcome = hops.cookies?.store(cookie, now: client.clock())
-      if outcome == .overflow {
-        client.warn("a cookie was not kept: the session holds too many already")
-      }
     }
+    if refused > 0 { client.warnOfCookies(refused) }
   }
 }
 

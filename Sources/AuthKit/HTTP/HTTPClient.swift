@@ -34,6 +34,7 @@ package final class HTTPClient {
   private let trace: ((String) -> Void)?
   let warn: (String) -> Void
   private var curl: CurlClient?
+  private var hasWarnedOfCookies = false
   private var madeHeaders: [WireHeader]?
   /// What is trusted; looked at once, whatever the number of requests.
   private var authorities: (file: String?, folder: String?)?
@@ -194,6 +195,14 @@ package final class HTTPClient {
       signInNames.contains(String(decoding: segment, as: UTF8.self))
         || beginnings.contains { segment.starts(with: $0.utf8) }
     }
+  }
+
+  /// Once: a server that sets too many does so with each of a thousand answers.
+  func warnOfCookies(_ refused: Int) {
+    guard !hasWarnedOfCookies else { return }
+    hasWarnedOfCookies = true
+    let what = refused == 1 ? "a cookie was" : "\(refused) cookies were"
+    warn("\(what) not kept: a session holds 50 cookies of 4 KiB, 64 KiB in all")
   }
 
   func addDefaults(to request: inout WireRequest) throws(Failure) {
