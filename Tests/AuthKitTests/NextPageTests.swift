@@ -85,16 +85,20 @@ import Testing
     head.add(line: "Content-Type: application/json")
     var found: String?
     do throws(Failure) {
-      found = try page.url(after: head, at: url) { () throws(Failure) in try? .parse(body) }?.text
+      found = try page.url(after: head, at: url) { () throws(Failure) in Self.json(body) }?.text
     } catch {
       found = "!"
     }
     #expect(found == next)
   }
 
+  private static func json(_ text: String) -> JSONText? {
+    try? JSONText(ByteBuffer(Array(text.utf8)))
+  }
+
   @Test func mediaTypesOfBodies() throws {
     let url = try WebURL("https://h/a", from: .person)
-    let body = try JSONValue.parse(#"{"links":{"next":{"href":"/b"}},"@odata.nextLink":"/c"}"#)
+    let body = Self.json(#"{"links":{"next":{"href":"/b"}},"@odata.nextLink":"/c"}"#)
     for (type, next) in [
       ("application/vnd.api+json", "https://h/c"),
       ("application/json; charset=utf-8", "https://h/c"),
@@ -108,7 +112,7 @@ import Testing
     var head = ResponseHead()
     head.add(line: "Content-Type: application/vnd.api+json")
     let found = try NextPage.usual.url(after: head, at: url) { () throws(Failure) in
-      try? .parse(#"{"links":{"next":{"href":"/b"}}}"#)
+      Self.json(#"{"links":{"next":{"href":"/b"}}}"#)
     }
     #expect(found?.text == "https://h/b")
   }
@@ -142,6 +146,60 @@ import Testing
       (98, nil, 1),
     ] as [(Double, Double?, Double?)] {
       #expect(retry.wait(failed: 1, elapsed: elapsed, told: told, jitter: 1) == wait)
+    }
+  }
+
+  /// What is asked after each try, of a single request or of a batch.
+  @Test func decisions() {
+    func answer(_ status: Int, _ told: Double? = nil) -> RetryPolicy.Outcome {
+      .answer(status: status, told: told)
+    }
+    func failure(_ kind: Failure.Kind, ofRequest: Bool) -> RetryPolicy.Outcome {
+      var failure = Failure(kind, "it failed")
+      failure.isOfRequest = ofRequest
+      return .failure(failure)
+    }
+    let lost = failure(.network, ofRequest: true)
+    let get = RetryPolicy.Tried(method: "GET")
+    func tried(_ change: (inout RetryPolicy.Tried) -> Void) -> RetryPolicy.Tried {
+      var tried = get
+      change(&tried)
+      return tried
+    }
+    // --retry, --retry-max-time, --retry-all-methods
+    let cases:
+      [(Int, Double?, Bool, RetryPolicy.Outcome, RetryPolicy.Tried, RetryPolicy.Decision)] = [
+        (2, nil, false, answer(200), get, .take), (2, nil, false, answer(404), get, .take),
+        (2, nil, false, answer(0), get, .take),
+        (2, nil, false, answer(503), get, .again(seconds: 1)),
+        (2, nil, false, answer(429, 7), get, .again(seconds: 7)),
+        (2, nil, false, lost, get, .again(seconds: 1)),
+        (2, nil, false, failure(.network, ofRequest: false), get, .take),
+        (2, nil, false, failure(.sessionExpired, ofRequest: false), get, .take),
+        (0, nil, false, answer(503), get, .take), (0, nil, true, lost, get, .take),
+        // The last of three tries.
+        (2, nil, false, lost, tried { $0.times = 2 }, .again(seconds: 2)),
+        (2, nil, false, lost, tried { $0.times = 3 }, .take),
+        (2, nil, false, answer(503, 61), tried { $0.times = 3 }, .take),
+        // Methods, and what cannot be sent again.
+        (2, nil, false, lost, RetryPolicy.Tried(method: "POST"), .take),
+        (2, nil, true, lost, RetryPolicy.Tried(method: "POST"), .again(seconds: 1)),
+        (2, nil, true, lost, tried { $0.isRepeatable = false }, .take),
+        // Time.
+        (2, nil, false, answer(503, 60), get, .again(seconds: 60)),
+        (2, nil, false, answer(503, 61), get, .tooLong(seconds: 61)),
+        (2, 100, false, answer(503, 61), get, .again(seconds: 61)),
+        (2, 100, false, answer(503, 101), get, .take),
+        (2, 100, false, lost, tried { $0.elapsed = 99.5 }, .take),
+        (2, nil, false, lost, tried { $0.left = 1 }, .take),
+        (2, nil, false, lost, tried { $0.left = 1.5 }, .again(seconds: 1)),
+      ]
+    for (index, (times, most, all, outcome, tried, decision)) in cases.enumerated() {
+      var policy = RetryPolicy()
+      policy.times = times
+      policy.maximumTime = most
+      policy.allMethods = all
+      #expect(policy.decide(outcome, of: tried, jitter: 1) == decision, "case \(index)")
     }
   }
 

@@ -29,6 +29,11 @@ package struct Secret: ~Copyable {
     buffer.copyBytes(from: text.utf8)
   }
 
+  /// Takes over a buffer of which the first `count` bytes are in use.
+  fileprivate init(taking buffer: UnsafeMutableRawBufferPointer, _ count: Int) {
+    self.buffer = UnsafeMutableRawBufferPointer(rebasing: buffer[..<count])
+  }
+
   /// Number of bytes.
   package var count: Int { buffer.count }
 
@@ -106,6 +111,26 @@ package struct SecretBuilder: ~Copyable {
   /// The bytes so far as a secret; the builder stays usable.
   package borrowing func secret() -> Secret {
     Secret(copying: UnsafeRawBufferPointer(rebasing: buffer[..<used]))
+  }
+
+  /// The bytes so far as a secret, without a copy; that is the end of the builder.
+  package consuming func finish() -> Secret {
+    let secret = Secret(taking: buffer, used)
+    discard self
+    return secret
+  }
+
+  /// Lends the bytes so far for the time of `body`; they must not be kept.
+  package borrowing func withBytes<R: ~Copyable, E: Error>(
+    _ body: (UnsafeRawBufferPointer) throws(E) -> R
+  ) throws(E) -> R {
+    try body(UnsafeRawBufferPointer(rebasing: buffer[..<used]))
+  }
+
+  /// Empties it; the room stays.
+  package mutating func removeAll() {
+    if let base = buffer.baseAddress { explicit_bzero(base, used) }
+    used = 0
   }
 
   private borrowing func wipe() {

@@ -92,6 +92,7 @@ package struct Detector {
     let start = Self.base(base.origin, isDocument ? base.path : "")
     do throws(Failure) {
       let url = try WebURL(start + path, from: .person)
+      forgetLongAnswers()
       let (head, body) = try http.look(at: url, seconds: Self.seconds, most: Self.mostBytes)
       answers[path] = RecipeResponse(head: head, body: body, url: url, of: profile)
       detection.tried.append("GET \(path): \(head.status)")
@@ -99,6 +100,13 @@ package struct Detector {
       // An API that cannot be reached shows nothing; one that answers strangely may show more.
       if isFirst, [.network, .tls, .timeout].contains(error.kind) { throw error }
       detection.tried.append("GET \(path): \(error.message)")
+    }
+  }
+
+  /// A document is read when it has come. Of long answers one is held at a time; their heads stay.
+  private mutating func forgetLongAnswers() {
+    for (path, answer) in answers where answer.body.count > 65_536 {
+      answers[path] = RecipeResponse(head: answer.head, body: [], url: answer.url, of: profile)
     }
   }
 

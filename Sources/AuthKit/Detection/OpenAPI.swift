@@ -28,7 +28,17 @@ struct OpenAPI {
     }
   }
 
+  /// What was looked up before: a document may name one thing from everywhere.
+  private final class Found {
+    var paths: [(path: String, item: JSONValue)]?
+    var references: [String: JSONValue] = [:]
+  }
+
+  /// How many different references are followed: each may lead through all of the document.
+  private static let mostReferences = 1000
+
   private let root: JSONValue
+  private let found = Found()
   /// The document's name for the API.
   var title: String? { root["info"]?["title"]?.text }
   /// Where the paths begin, without a closing slash; empty for the root of the origin.
@@ -156,13 +166,16 @@ struct OpenAPI {
   }
 
   private var paths: [(path: String, item: JSONValue)] {
+    if let paths = found.paths { return paths }
     guard case .object(let members)? = root["paths"] else { return [] }
-    return members.prefix(5000).compactMap { member in
+    let paths = members.prefix(5000).compactMap { member -> (String, JSONValue)? in
       let isFit =
         member.key.utf8.first == UInt8(ascii: "/")
         && URLText.problemOfPathStart(member.key, isWhole: true) == nil
       return isFit ? (member.key, resolved(member.value)) : nil
     }
+    found.paths = paths
+    return paths
   }
 
   private func operation(
@@ -238,11 +251,19 @@ struct OpenAPI {
     var value = value
     for _ in 0..<8 {
       guard let reference = value["$ref"]?.text else { return value }
-      guard reference.utf8.first == UInt8(ascii: "#"),
-        let target = try? root.at(String(decoding: reference.utf8.dropFirst(), as: UTF8.self))
-      else { return .null }
-      value = target
+      value = named(by: reference)
     }
     return .null
+  }
+
+  private func named(by reference: String) -> JSONValue {
+    if let known = found.references[reference] { return known }
+    guard reference.utf8.first == UInt8(ascii: "#"),
+      found.references.count < Self.mostReferences
+    else { return .null }
+    let pointer = String(decoding: reference.utf8.dropFirst(), as: UTF8.self)
+    let value = (try? root.at(pointer)) ?? .null
+    found.references[reference] = value
+    return value
   }
 }

@@ -1,3 +1,21 @@
+/// Which redirects a request of the person follows.
+package struct RedirectPolicy: Sendable {
+  /// How many; 0 follows none.
+  package var maximum = 10
+  /// On methods other than GET and HEAD too (`-L`).
+  package var allMethods = false
+  /// Those away from the credential's origins are refused (rule A12).
+  package var staysHome = false
+
+  /// What `get` does.
+  package init() {}
+
+  /// Whether a redirect of a request with this method is followed.
+  func follows(_ method: String) -> Bool {
+    maximum > 0 && (allMethods || method == "GET" || method == "HEAD")
+  }
+}
+
 /// A request of the person and the redirects that it is led along: which transfer is next, and what
 /// the head of its answer means. What waits for one answer goes by it, and what has many on their
 /// way at once.
@@ -6,10 +24,8 @@
 package struct Exchange {
   private let client: HTTPClient
   private let credential: Credential?
-  private let maximumRedirects: Int
-  private let followAllMethods: Bool
+  private let redirects: RedirectPolicy
   private let timeLimit: Double?
-  private let staysHome: Bool
   private let start: Timestamp
   /// The headers that the person gave.
   private var personalHeaders: [WireHeader]
@@ -23,22 +39,18 @@ package struct Exchange {
 
   /// The exchange before its first transfer.
   ///
-  /// - Parameters:
-  ///   - timeLimit: seconds for all hops together, beside what `-m` leaves.
-  ///   - staysHome: a redirect away from the credential's origins is refused.
+  /// - Parameter timeLimit: seconds for all hops together, beside what `-m` leaves.
   init(
-    _ client: HTTPClient, _ request: WireRequest, credential: Credential?, maximumRedirects: Int,
-    followAllMethods: Bool, timeLimit: Double?, staysHome: Bool = false
+    _ client: HTTPClient, _ request: WireRequest, credential: Credential?,
+    redirects: RedirectPolicy, timeLimit: Double?
   ) {
     self.client = client
     self.credential = credential
-    self.maximumRedirects = maximumRedirects
-    self.followAllMethods = followAllMethods
+    self.redirects = redirects
     self.timeLimit = timeLimit
-    self.staysHome = staysHome
     self.request = request
     // A redirect may ask for the body once more.
-    if followAllMethods { request.keepBody() }
+    if redirects.allMethods { self.request.keepBody() }
     start = client.clock()
     personalHeaders = request.headers
     homes = credential?.origins ?? [request.url.origin]
@@ -72,8 +84,7 @@ package struct Exchange {
   /// Reads the head of the answer: nil when it is a redirect, whose body nobody wants.
   mutating func take(_ head: ResponseHead) -> HTTPClient.RedirectTrace? {
     if hops.carriedCredential { keepCookies(of: head) }
-    let follows = followAllMethods || request.method == "GET" || request.method == "HEAD"
-    guard let target = head.redirect, follows, maximumRedirects > 0 else { return hops }
+    guard let target = head.redirect, redirects.follows(request.method) else { return hops }
     location = (head.status, target)
     return nil
   }
@@ -85,9 +96,9 @@ package struct Exchange {
     guard let location else { return false }
     self.location = nil
     count += 1
-    guard count <= maximumRedirects else {
+    guard count <= redirects.maximum else {
       throw Failure(
-        .tooManyRedirects, "\(request.url.origin) redirects more than \(maximumRedirects) times",
+        .tooManyRedirects, "\(request.url.origin) redirects more than \(redirects.maximum) times",
         hint: "--max-redirs N allows more")
     }
     try redirect(location.status, to: location.target)
@@ -95,7 +106,7 @@ package struct Exchange {
       hops.signInPage = "HTTP \(location.status) to \(request.url.path)"
     }
     let stays = isHome && homes.contains(request.url.origin)
-    guard stays || !staysHome else {
+    guard stays || !redirects.staysHome else {
       throw Failure(
         .originRefused,
         "refused to follow a redirect to \(request.url.origin), where the credential does not go")
@@ -174,15 +185,14 @@ package struct Exchange {
 
   private mutating func keepCookies(of head: ResponseHead) {
     guard hops.cookies != nil else { return }
+    var refused = 0
     for line in head.all("Set-Cookie") {
       let cookie = HTTPClient.NewCookie(
         line: line, origin: request.url.origin, path: request.url.path)
+      if hops.cookies?.store(cookie, now: client.clock()) == .overflow { refused += 1 }
       hops.newCookies.append(cookie)
-      let outcome = hops.cookies?.store(cookie, now: client.clock())
-      if outcome == .overflow {
-        client.warn("a cookie was not kept: the session holds too many already")
-      }
     }
+    if refused > 0 { client.warnOfCookies(refused) }
   }
 }
 

@@ -34,6 +34,7 @@ package final class HTTPClient {
   private let trace: ((String) -> Void)?
   let warn: (String) -> Void
   private var curl: CurlClient?
+  private var hasWarnedOfCookies = false
   private var madeHeaders: [WireHeader]?
   /// What is trusted; looked at once, whatever the number of requests.
   private var authorities: (file: String?, folder: String?)?
@@ -160,18 +161,15 @@ package final class HTTPClient {
 
   /// Sends `request`, following redirects hop by hop, and passes the final answer on.
   ///
-  /// - Parameters:
-  ///   - timeLimit: seconds for all hops together, beside what `-m` leaves.
-  ///   - staysHome: a redirect away from the credential's origins is refused.
+  /// - Parameter timeLimit: seconds for all hops together, beside what `-m` leaves.
   package func exchange(
-    _ request: WireRequest, credential: Credential?, maximumRedirects: Int,
-    followAllMethods: Bool, timeLimit: Double? = nil, staysHome: Bool = false,
+    _ request: WireRequest, credential: Credential?, redirects: RedirectPolicy,
+    timeLimit: Double? = nil,
     onHead: (ResponseHead, RedirectTrace) throws(Failure) -> Void,
     onBody: (UnsafeRawBufferPointer) throws(Failure) -> Void
   ) throws(Failure) {
     var exchange = Exchange(
-      self, request, credential: credential, maximumRedirects: maximumRedirects,
-      followAllMethods: followAllMethods, timeLimit: timeLimit, staysHome: staysHome)
+      self, request, credential: credential, redirects: redirects, timeLimit: timeLimit)
     repeat {
       let (request, settings) = try exchange.next()
       var isFinal = false
@@ -199,6 +197,14 @@ package final class HTTPClient {
       signInNames.contains(String(decoding: segment, as: UTF8.self))
         || beginnings.contains { segment.starts(with: $0.utf8) }
     }
+  }
+
+  /// Once: a server that sets too many does so with each of a thousand answers.
+  func warnOfCookies(_ refused: Int) {
+    guard !hasWarnedOfCookies else { return }
+    hasWarnedOfCookies = true
+    let what = refused == 1 ? "a cookie was" : "\(refused) cookies were"
+    warn("\(what) not kept: a session holds 50 cookies of 4 KiB, 64 KiB in all")
   }
 
   func addDefaults(to request: inout WireRequest) throws(Failure) {

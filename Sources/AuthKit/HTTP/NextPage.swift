@@ -31,7 +31,7 @@ package enum NextPage: Sendable, Equatable {
   /// - Throws: `failed` when what is there is no URL or cursor, `origin_refused` for a URL that
   ///   nobody follows (rule A8), what `body` throws.
   package func url(
-    after head: ResponseHead, at url: WebURL, body: () throws(Failure) -> JSONValue?
+    after head: ResponseHead, at url: WebURL, body: () throws(Failure) -> JSONText?
   ) throws(Failure) -> WebURL? {
     switch self {
     case .usual:
@@ -43,17 +43,17 @@ package enum NextPage: Sendable, Equatable {
       }
       for (pointer, mediaType) in Self.sureKeys {
         guard mediaType == nil || mediaType == head.mediaType,
-          case .string(let target)? = try? body()?.at(pointer), !target.isEmpty
+          case .string(let target)? = try? body()?.at(pointer)?.scalar, !target.isEmpty
         else { continue }
         return try Self.resolved(target, at: url)
       }
       return nil
     case .pointer(let pointer):
       guard let value = try Self.value(at: pointer, in: try body()) else { return nil }
-      guard case .string(let target) = value else {
+      guard case .string(let target)? = value.scalar else {
         throw Failure(
           .failed, "the next page, \(pointer), is no URL: \(value.shape(depth: 0))",
-          hint: value.scalarText == nil
+          hint: value.scalar?.scalarText == nil
             ? nil
             : DisplayText.shellCommand(["--next-cursor", "\(pointer)=PARAMETER"])
               .map { $0 + " sends it back" })
@@ -61,7 +61,7 @@ package enum NextPage: Sendable, Equatable {
       return try Self.resolved(target, at: url)
     case .cursor(let pointer, let parameter):
       guard let value = try Self.value(at: pointer, in: try body()) else { return nil }
-      guard let text = value.scalarText, value != .bool(true) else {
+      guard let scalar = value.scalar, let text = scalar.scalarText, scalar != .bool(true) else {
         throw Failure(
           .failed, "the cursor, \(pointer), is no text: \(value.shape(depth: 0))")
       }
@@ -71,11 +71,11 @@ package enum NextPage: Sendable, Equatable {
   }
 
   /// A key of the body that looks as if it named the next page, where `usual` found none.
-  package static func hint(in body: JSONValue?) -> String? {
+  package static func hint(in body: JSONText?) -> String? {
     guard let body else { return nil }
     let pointers = ["/next", "/links/next", "/next_page", "/next_page_url", "/paging/next"]
     return pointers.first { pointer in
-      if case .string(let text)? = try? body.at(pointer) { !text.isEmpty } else { false }
+      if case .string(let text)? = try? body.at(pointer)?.scalar { !text.isEmpty } else { false }
     }
   }
 
@@ -94,12 +94,13 @@ package enum NextPage: Sendable, Equatable {
 
   /// What is there; nil for null, false and the empty text, which say that there is no further page.
   private static func value(
-    at pointer: String, in body: JSONValue?
-  ) throws(Failure) -> JSONValue? {
+    at pointer: String, in body: JSONText?
+  ) throws(Failure) -> JSONText? {
     do throws(JSONPointerError) {
-      switch try body?.at(pointer) {
-      case nil, .null, .bool(false), .string(""): return nil
-      case let value: return value
+      let value = try body?.at(pointer)
+      switch value?.scalar {
+      case .null, .bool(false), .string(""): return nil
+      default: return value
       }
     } catch {
       throw Failure(.failed, "the answer has the key of \(pointer) twice")

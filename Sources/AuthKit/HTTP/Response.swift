@@ -51,6 +51,24 @@ package struct ResponseHead: Sendable {
     fields.first { $0.name.equalsIgnoringCase(name) }?.value
   }
 
+  /// All headers by their names, in lower case, in the order in which each first came; the values of
+  /// one name in order.
+  package var grouped: [(name: String, values: [String])] {
+    var groups: [(name: String, values: [String])] = []
+    // By bytes: as texts, two spellings of one letter are the same.
+    var places: [[UInt8]: Int] = [:]
+    for field in fields {
+      let name = field.name.asciiLowercased
+      let place = places[Array(name.utf8), default: groups.count]
+      if place == groups.count {
+        places[Array(name.utf8)] = place
+        groups.append((name, []))
+      }
+      groups[place].values.append(field.value)
+    }
+    return groups
+  }
+
   /// The media type without parameters, in lower case (RFC 9110, section 8.3).
   package var mediaType: String? {
     first("Content-Type").map {

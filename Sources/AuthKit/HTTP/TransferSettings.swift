@@ -1,7 +1,9 @@
 /// How one request is sent; all times in seconds.
 package struct TransferSettings {
-  /// 256 KiB (rule B6).
+  /// Bytes of all headers of a transfer, 256 KiB (rule B6), and their number. libcurl's own bound is
+  /// 300 KB for one answer.
   static let largestHead = 256 * 1024
+  static let mostHeaders = 1000
 
   var connectTimeout: Double = 10
   /// Seconds without a byte.
@@ -9,6 +11,8 @@ package struct TransferSettings {
   var totalTimeout: Double?
   /// Bytes after decoding; none: unlimited.
   package var largestBody: Int?
+  /// An answer that is too long is one that was not understood; else the request has failed.
+  private(set) var tooLong = Failure.Kind.failed
   /// Ask for and undo a Content-Encoding.
   package var compressed = false
   var insecure = false
@@ -56,6 +60,7 @@ package struct TransferSettings {
 
   /// Makes them fit for a request of the recipe: nobody asked to see it.
   mutating func setPrivate() {
+    tooLong = .answerNotUnderstood
     wire?.isPrivate = true
     onProgress = nil
     onFacts = nil

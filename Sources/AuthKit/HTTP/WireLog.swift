@@ -86,7 +86,9 @@ final class WireLog {
   /// The answer to a request of the recipe is told by its names alone.
   func sumUp(_ head: ResponseHead, _ body: [UInt8]) {
     var keys: [String]?
-    if case .object(let members)? = try? JSONValue.parse(body) { keys = members.map(\.key) }
+    if let json = try? JSONText(ByteBuffer(body)), json.kind == .object {
+      keys = json.keys(most: 21)
+    }
     let summary = body.withUnsafeBytes {
       Redactor.bodySummary(contentType: head.mediaType, bytes: $0, keys: keys)
     }

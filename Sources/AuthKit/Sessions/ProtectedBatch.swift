@@ -8,7 +8,7 @@ package final class ProtectedBatch {
     /// Status line and headers of its answer, where there is one.
     package let head: ResponseHead?
     /// The whole body, decoded if that was asked for; empty beside a failure.
-    package let body: [UInt8]
+    package let body: ByteBuffer
     /// Why that is not what was wanted: no answer, half of one, or one that the session is over.
     package let failure: Failure?
   }
@@ -21,7 +21,7 @@ package final class ProtectedBatch {
     let finish: Finish
     var attempt: SessionKeeper.Attempt
     var head: ResponseHead?
-    var body: [UInt8] = []
+    var body = ByteBuffer()
     /// Which session it was sent with.
     var generation = 0
     /// The answer that did not accept the session.
@@ -34,11 +34,11 @@ package final class ProtectedBatch {
       attempt = SessionKeeper.Attempt(wanted, mayRenew: false)
     }
 
-    func fail(_ failure: Failure) { finish(Outcome(head: head, body: [], failure: failure)) }
+    func fail(_ failure: Failure) {
+      finish(Outcome(head: head, body: ByteBuffer(), failure: failure))
+    }
   }
 
-  /// What did not help is not tried again so soon; seconds.
-  private static let patience: Double = 60
   /// After how many cookies they are stored.
   private static let mostCookies = 100
 
@@ -46,6 +46,9 @@ package final class ProtectedBatch {
   private let exchanges: ParallelExchanges
   private let limit: Int
   private let largestBody: Int
+  private let largestBodies: Int
+  /// Bytes of the answers that are under way.
+  private var bodyBytes = 0
   /// None: requests carry nothing.
   private var carried: CarriedSession?
   /// Goes up with each session that takes the place of another.
@@ -55,40 +58,28 @@ package final class ProtectedBatch {
   private var filled: (generation: Int, method: String, credential: Credential)?
   /// Requests that wait for a session to be sent with.
   private var waiting: [Job] = []
-  /// What became of requests with the present session.
-  private var record = Record()
   /// Cookies that answers have set since they were last stored: a store takes longer than a request.
   private var newCookies: [HTTPClient.NewCookie] = []
-  /// When a renewal last turned out to be no help.
-  private var uselessAt: Timestamp?
   /// Why there is no session, and until when nothing is done about it; nil: for good.
   private var trouble: (failure: Failure, until: Timestamp?)?
-
-  private struct Record {
-    /// One was accepted.
-    var hasAccepted = false
-    /// One was accepted that had not been before.
-    var hasHelped = false
-    /// It was due as soon as it was there, by whosever clock: it is used as it is (rule B6).
-    var ignoresDue = false
-  }
 
   /// - Parameters:
   ///   - session: what the requests carry; none: nothing.
   ///   - count: how many are under way at the most. One at a time, where each answer brings a new
   ///     token: the order of two that come at once is not known.
   ///   - largestBody: bytes of one answer, which is held in memory.
+  ///   - largestBodies: bytes of all answers that are under way.
   /// - Throws: `failed` without libcurl.
   package init(
-    _ keeper: SessionKeeper, _ session: Session?, count: Int, largestBody: Int
+    _ keeper: SessionKeeper, _ session: Session?, count: Int, largestBody: Int,
+    largestBodies: Int
   ) throws(Failure) {
     self.keeper = keeper
+    self.largestBodies = largestBodies
     self.largestBody = largestBody
     limit = keeper.profile.recipe.session.renewOnEveryResponse && session != nil ? 1 : count
     exchanges = try ParallelExchanges(keeper.api.http, count: limit)
-    carried = session.map {
-      CarriedSession(session: $0, mayRenew: false, rereadings: keeper.rereadings)
-    }
+    carried = session.map(keeper.carry)
   }
 
   /// Requests that have no result yet.
@@ -106,8 +97,9 @@ package final class ProtectedBatch {
     do throws(Failure) {
       if let carried {
         try keeper.check(wanted.request.url, for: carried.session)
-        if let failure = currentTrouble(isGood: !isDue(carried.session)) { throw failure }
-        if isPaused || isDue(carried.session) { return waiting.append(job) }
+        let isReady = isReady(carried)
+        if let failure = currentTrouble(isGood: isReady) { throw failure }
+        if isPaused || !isReady { return waiting.append(job) }
       } else if try !keeper.api.requestOrigins().contains(wanted.request.url.origin) {
         throw Failure(
           .originRefused,
@@ -161,10 +153,11 @@ package final class ProtectedBatch {
   private func send(_ job: Job) throws(Failure) {
     job.rejection = nil
     job.head = nil
-    job.body = []
+    forget(job)
     job.generation = generation
     var credential: Credential?
     if let carried {
+      let mayRenew = carried.lease.mayRenew(condition(of: carried), now: keeper.clock())
       job.attempt = SessionKeeper.Attempt(
         job.wanted, mayRenew: !job.isRepeat && mayRenew, storesCookiesLater: true)
       switch try attached(carried.session, job.wanted) {
@@ -176,8 +169,7 @@ package final class ProtectedBatch {
     jobs[ObjectIdentifier(job)] = job
     exchanges.start(
       Exchange(
-        keeper.api.http, wanted.request, credential: credential,
-        maximumRedirects: wanted.maximumRedirects, followAllMethods: wanted.followsAllMethods,
+        keeper.api.http, wanted.request, credential: credential, redirects: wanted.redirects,
         timeLimit: wanted.timeLimit)
     ) { [self] (head, hops) throws(Failure) in
       guard var session = carried?.session else { return job.head = head }
@@ -192,7 +184,7 @@ package final class ProtectedBatch {
         try collect(bytes, job)
       }
     } onEnd: { [self] failure in
-      ended(job, failure)
+      ended(job, failure.map(SessionKeeper.ofRequest))
     }
   }
 
@@ -220,12 +212,24 @@ package final class ProtectedBatch {
         .failed, "the answer is longer than \(largestBody >> 20) MiB",
         hint: "authctl get -o FILE takes one of any length")
     }
-    job.body.append(contentsOf: bytes)
+    guard bodyBytes + bytes.count <= largestBodies else {
+      throw Failure(
+        .failed, "the answers under way are longer than \(largestBodies >> 20) MiB together",
+        hint: "fewer at a time, by --parallel, have more room each")
+    }
+    bodyBytes += bytes.count
+    job.body.append(bytes)
+  }
+
+  /// The body is not held any more.
+  private func forget(_ job: Job) {
+    bodyBytes -= job.body.count
+    job.body = ByteBuffer()
   }
 
   private func ended(_ job: Job, _ failure: Failure?) {
     // Given up meanwhile.
-    guard jobs.removeValue(forKey: ObjectIdentifier(job)) != nil else { return }
+    guard jobs.removeValue(forKey: ObjectIdentifier(job)) != nil else { return forget(job) }
     do throws(Failure) {
       if let failure { throw failure }
       let rejection =
@@ -237,12 +241,11 @@ package final class ProtectedBatch {
           try collect(bytes, job)
         }
       if let rejection { return try refused(job, rejection) }
-      if job.generation == generation {
-        record.hasAccepted = true
-        if job.isRepeat { record.hasHelped = true }
-      }
+      if job.generation == generation { carried?.lease.wasAccepted(isRepeat: job.isRepeat) }
       job.finish(Outcome(head: job.head, body: job.body, failure: nil))
+      forget(job)
     } catch {
+      forget(job)
       job.fail(error)
     }
   }
@@ -251,36 +254,27 @@ package final class ProtectedBatch {
   private func refused(_ job: Job, _ answer: RecipeResponse) throws(Failure) {
     guard let carried else { return }
     job.head = answer.head
-    if job.isRepeat {
-      if !record.hasHelped { uselessAt = keeper.clock() }
-      throw keeper.rejected(carried.session, answer)
-    }
     if job.generation != generation {
       job.isRepeat = true
       return try send(job)
     }
-    guard mayRenew || carried.rereadings > 0 && carried.session.variable == nil else {
-      throw keeper.rejected(carried.session, answer)
-    }
+    if job.isRepeat { self.carried?.lease.wasRefusedAgain(now: keeper.clock()) }
+    let step = carried.lease.afterRefusal(
+      condition(of: carried), isRepeat: job.isRepeat, now: keeper.clock())
+    guard step != .reject else { throw keeper.rejected(carried.session, answer) }
     job.rejection = answer
     waiting.append(job)
   }
 
   // MARK: - The session
 
-  /// Whether the session must be renewed before it goes with another request.
-  private func isDue(_ session: Session) -> Bool {
-    guard !record.ignoresDue, session.isDue(now: keeper.clock()) else { return false }
-    return (session.secondsLeft(now: keeper.clock()) ?? 1) <= 0
-      || session.refreshable && keeper.api.canRefresh(session)
+  private func condition(of carried: CarriedSession) -> SessionLease.Condition {
+    keeper.condition(of: carried.session)
   }
 
-  /// Whether a renewal may help: the server takes what it brings.
-  private var mayRenew: Bool {
-    guard let session = carried?.session, session.refreshable, keeper.api.canRefresh(session),
-      generation == 0 || record.hasAccepted
-    else { return false }
-    return uselessAt.map { keeper.clock().seconds - $0.seconds > Self.patience } ?? true
+  /// Whether the session goes with another request as it is.
+  private func isReady(_ carried: CarriedSession) -> Bool {
+    carried.lease.beforeSending(condition(of: carried)) == .use
   }
 
   private func currentTrouble(isGood: Bool) -> Failure? {
@@ -296,7 +290,8 @@ package final class ProtectedBatch {
     waiting = []
     do throws(Failure) {
       if let failure = currentTrouble(isGood: false) { throw failure }
-      let isReplaced = try replace()
+      let refused = jobs.filter { $0.rejection != nil }
+      let isReplaced = try replace(isRepeat: refused.allSatisfy(\.isRepeat))
       for job in jobs {
         do throws(Failure) {
           if let answer = job.rejection {
@@ -310,32 +305,28 @@ package final class ProtectedBatch {
       }
     } catch {
       let isOver = error.kind == .sessionExpired
-      trouble = (error, isOver ? nil : Timestamp(seconds: keeper.clock().seconds + Self.patience))
+      let end = Timestamp(seconds: keeper.clock().seconds + SessionLease.patience)
+      trouble = (error, isOver ? nil : end)
       for job in jobs { job.fail(error) }
     }
   }
 
   /// Whether there is another session now.
-  private func replace() throws(Failure) -> Bool {
+  private func replace(isRepeat: Bool) throws(Failure) -> Bool {
     guard var next = carried else { return false }
     // A renewal begins with what is stored.
     storeCookies()
-    let before = next.session
-    if isDue(before) {
-      next.session = try keeper.fresh(before)
+    var isReplaced = true
+    if isReady(next) {
+      // What the store does not hold need not be asked for again by each that is refused.
+      defer { carried?.lease = next.lease }
+      isReplaced = try keeper.replace(&next, isRepeat: isRepeat)
     } else {
-      next.mayRenew = mayRenew
-      guard try keeper.replace(&next) else {
-        // The store need not be asked again for each that is refused.
-        carried?.rereadings = 0
-        return false
-      }
+      try keeper.makeReady(&next)
     }
+    guard isReplaced else { return false }
     carried = next
-    guard keeper.isNewer(next.session, than: before) else { return false }
     generation += 1
-    carried?.rereadings = keeper.rereadings
-    record = Record(ignoresDue: next.session.isDue(now: keeper.clock()))
     return true
   }
 }

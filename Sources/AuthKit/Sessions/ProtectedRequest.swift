@@ -2,12 +2,8 @@
 package struct ProtectedRequest {
   /// The request without what carries the session.
   package var request: WireRequest
-  /// How many redirects are followed; 0 follows none.
-  package var maximumRedirects = 10
-  /// Redirects on methods other than GET and HEAD too (`-L`).
-  package var followsAllMethods = false
-  /// Redirects away from the credential's origins are refused (rule A12).
-  package var staysHome = false
+  /// Which redirects are followed.
+  package var redirects = RedirectPolicy()
   /// Seconds in all; none: as `-m` says.
   package var timeLimit: Double?
   /// Statuses that the person takes for success (`--ok`).
@@ -23,10 +19,7 @@ package struct ProtectedRequest {
 /// The session that goes with a request, and what can be done when it is not accepted.
 struct CarriedSession {
   var session: Session
-  /// Whether it can be renewed, and has not just been.
-  var mayRenew: Bool
-  /// How often the store may be asked for what somebody else has renewed.
-  var rereadings: Int
+  var lease: SessionLease
 }
 
 extension SessionKeeper {
@@ -51,12 +44,9 @@ extension SessionKeeper {
   /// - Throws: `session_expired` when it has ended and cannot be renewed; nothing has been sent then.
   /// - Parameter minimum: seconds that it must have left; none: what a request needs.
   package func fresh(_ session: Session, minimum: Double? = nil) throws(Failure) -> Session {
-    guard session.isDue(now: clock(), minimum: minimum) else { return session }
-    if session.variable == nil, canRenew(session) { return try renewed(session, .due) }
-    if let left = session.secondsLeft(now: clock()), left <= 0 {
-      throw expired(session, .due, "no renewal")
-    }
-    return session
+    var carried = carry(session)
+    try makeReady(&carried, minimum: minimum)
+    return carried.session
   }
 
   /// Sends a request with the session and passes the answer on: renewed before it, where its token
@@ -72,7 +62,8 @@ extension SessionKeeper {
     try check(wanted.request.url, for: session)
     // What comes from a pipe is kept where it may have to be sent again.
     if session.variable == nil { wanted.request.keepBody() }
-    var carried = try carry(session)
+    var carried = carry(session)
+    try makeReady(&carried)
     defer { session = carried.session }
     while let rejection = try attempt(wanted, &carried, onHead, onBody) {
       guard try replace(&carried) else { throw rejected(carried.session, rejection) }
@@ -80,33 +71,57 @@ extension SessionKeeper {
     }
   }
 
-  /// `session`, ready for a request: renewed where its token is about to end.
-  func carry(_ session: Session) throws(Failure) -> CarriedSession {
-    let before = session.accessToken
-    let session = try fresh(session)
-    var mayRenew = session.variable == nil && canRenew(session)
-    if let before, let now = session.accessToken, !before.hasSameBytes(as: now) { mayRenew = false }
+  /// `session`, with nothing tried yet.
+  func carry(_ session: Session) -> CarriedSession {
+    let isBrief = profile.recipe.session.renewOnEveryResponse
     return CarriedSession(
-      session: session, mayRenew: mayRenew, rereadings: rereadings)
+      session: session, lease: SessionLease(renewsOnEveryResponse: isBrief))
   }
 
-  /// Where each answer brings a new token, others may have used up ours meanwhile.
-  var rereadings: Int { profile.recipe.session.renewOnEveryResponse ? 3 : 1 }
+  /// What a lease has to know of `session`.
+  func condition(of session: Session, minimum: Double? = nil) -> SessionLease.Condition {
+    let now = clock()
+    return SessionLease.Condition(
+      isFixed: session.variable != nil, isRenewable: canRenew(session),
+      hasEnded: session.secondsLeft(now: now).map { $0 <= 0 } ?? false,
+      isDue: session.isDue(now: now, minimum: minimum))
+  }
+
+  /// Renews the session where its token is about to end.
+  ///
+  /// - Throws: `session_expired` when it has ended and cannot be renewed, what a renewal throws.
+  func makeReady(_ carried: inout CarriedSession, minimum: Double? = nil) throws(Failure) {
+    switch carried.lease.beforeSending(condition(of: carried.session, minimum: minimum)) {
+    case .use: break
+    case .renew: try renew(&carried, .due)
+    case .reread, .reject: throw expired(carried.session, .due, "no renewal")
+    }
+  }
 
   /// Takes another session in place of one that was not accepted: from the store, or renewed; false
   /// when there is none to try with.
-  func replace(_ carried: inout CarriedSession) throws(Failure) -> Bool {
-    if !carried.mayRenew, carried.rereadings > 0, carried.session.variable == nil,
-      let stored = try read(carried.session.account), isNewer(stored, than: carried.session)
-    {
-      carried.rereadings -= 1
-      carried.session = stored
-      return true
+  func replace(_ carried: inout CarriedSession, isRepeat: Bool = false) throws(Failure) -> Bool {
+    while true {
+      let condition = condition(of: carried.session)
+      switch carried.lease.afterRefusal(condition, isRepeat: isRepeat, now: clock()) {
+      case .renew:
+        try renew(&carried, .rejected)
+        return true
+      case .reread:
+        if let stored = try read(carried.session.account), isNewer(stored, than: carried.session) {
+          carried.session = stored
+          carried.lease.wasReread(self.condition(of: stored))
+          return true
+        }
+        carried.lease.wasReread(nil)
+      case .use, .reject: return false
+      }
     }
-    guard carried.mayRenew else { return false }
-    carried.session = try renewed(carried.session, .rejected)
-    carried.mayRenew = false
-    return true
+  }
+
+  private func renew(_ carried: inout CarriedSession, _ reason: Reason) throws(Failure) {
+    carried.session = try renewed(carried.session, reason)
+    carried.lease.wasRenewed(condition(of: carried.session))
   }
 
   /// Sends a request that carries nothing of the session.
@@ -126,14 +141,18 @@ extension SessionKeeper {
   ) throws(Failure) {
     do throws(Failure) {
       try api.http.exchange(
-        wanted.request, credential: credential, maximumRedirects: wanted.maximumRedirects,
-        followAllMethods: wanted.followsAllMethods, timeLimit: wanted.timeLimit,
-        staysHome: wanted.staysHome, onHead: onHead, onBody: onBody)
+        wanted.request, credential: credential, redirects: wanted.redirects,
+        timeLimit: wanted.timeLimit, onHead: onHead, onBody: onBody)
     } catch {
-      var failure = error
-      failure.isOfRequest = error.kind == .network || error.kind == .timeout
-      throw failure
+      throw Self.ofRequest(error)
     }
+  }
+
+  /// Marks a failure that came of sending the person's own request.
+  static func ofRequest(_ failure: Failure) -> Failure {
+    var failure = failure
+    failure.isOfRequest = failure.kind == .network || failure.kind == .timeout
+    return failure
   }
 
   /// One try; the answer that did not accept the credential comes back instead of being passed on.
@@ -147,7 +166,8 @@ extension SessionKeeper {
     case .ready(let ready): credential = ready
     case .rejected(let answer): return answer
     }
-    var attempt = Attempt(wanted, mayRenew: carried.mayRenew)
+    let mayRenew = carried.lease.mayRenew(condition(of: carried.session), now: clock())
+    var attempt = Attempt(wanted, mayRenew: mayRenew)
     try exchange(wanted, credential) { (head, hops) throws(Failure) in
       try take(head, hops, &attempt, &carried.session, onHead)
     } onBody: { (bytes) throws(Failure) in
@@ -411,7 +431,7 @@ extension SessionKeeper {
     var wanted = ProtectedRequest(try api.request(for: plain, values: values))
     if isTaken { wanted.taken = (values.filtered(\.isTaken), cookies) }
     // A redirect of a recipe's call is an answer that was not understood (rule A6).
-    wanted.maximumRedirects = 0
+    wanted.redirects.maximum = 0
     wanted.timeLimit = HTTPClient.signInTime
     var (head, body) = (ResponseHead(), [UInt8]())
     var session = session

@@ -152,17 +152,30 @@ struct RecipeResponse {
   /// The only text in the answer that has the form of a JWT, and the pointer to it.
   func onlyJWT() -> (token: String, pointer: String)? {
     var found: [(String, String)] = []
-    func look(_ value: JSONValue, _ pointer: String) {
+    // Where the value lies. A pointer is made where a token is found, not for each of many values
+    // behind one long key.
+    var steps: [String] = []
+    func look(_ value: JSONValue) {
+      guard found.count < 2 else { return }
       switch value {
-      case .string(let text) where JWT.payload(of: text) != nil: found.append((text, pointer))
+      case .string(let text) where JWT.payload(of: text) != nil:
+        found.append((text, steps.map { "/" + JWT.pointerStep($0) }.joined()))
       case .array(let items):
-        for (index, item) in items.enumerated() { look(item, "\(pointer)/\(index)") }
+        for (index, item) in items.enumerated() {
+          steps.append("\(index)")
+          look(item)
+          steps.removeLast()
+        }
       case .object(let members):
-        for member in members { look(member.value, pointer + "/" + JWT.pointerStep(member.key)) }
+        for member in members {
+          steps.append(member.key)
+          look(member.value)
+          steps.removeLast()
+        }
       default: break
       }
     }
-    if let json { look(json, "") }
+    if let json { look(json) }
     guard found.count == 1, let only = found.first, only.0.utf8.count <= Self.largestValue else {
       return nil
     }

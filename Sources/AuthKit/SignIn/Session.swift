@@ -145,7 +145,7 @@ extension Session {
       .storeMissing, "\(profile): the stored session of \(account) is damaged",
       hint: DisplayText.shellCommand(["authctl", "logout", "-p", profile, "-u", account]))
     // No larger than `payload()` makes it: a parsed document takes far more memory than its text.
-    guard payload.count <= Self.largestPayload else { throw damaged }
+    guard payload.count <= SessionKey.largestPayload else { throw damaged }
     let parsed = payload.withBytes { try? JSONValue.parse($0) }
     guard let parsed, parsed["version"]?.double == 1,
       let storedProfile = parsed["profile"]?.text, let storedAccount = parsed["account"]?.text,

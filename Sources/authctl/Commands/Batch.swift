@@ -14,6 +14,7 @@ struct Batch: Command {
       that is sent as it stands, as a form unless headers has a Content-Type.
       An answer has json, body (text) or body_base64; what went wrong with a
       line is its error, and the others go on. Ends with the highest exit code.
+      A line or an answer has at most 16 MiB, the answers under way 24 MiB.
 
       Examples:
         authctl batch < requests.ndjson > answers.ndjson

@@ -10,7 +10,7 @@ final class BodySink {
     /// Values of JSON, one a line.
     case lines
     /// All of a JSON answer, for its values that are wanted.
-    case values([UInt8], OutputFile?)
+    case values(ByteBuffer, OutputFile?)
     case file(OutputFile)
     /// An unwanted body beside `-o`: its first 2 KiB go to standard error.
     case excerpt([UInt8])
@@ -21,7 +21,7 @@ final class BodySink {
   private static let largestPretty = 4 << 20
   private static let excerptSize = 2048
   /// A JSON answer larger than this is not looked into by `--pointer`.
-  private static let largestParsed = 256 << 20
+  private static let largestParsed = 64 << 20
 
   private let console: Console
   private let isRaw: Bool
@@ -45,7 +45,7 @@ final class BodySink {
     let file = isWanted ? try path.map { (path) throws(Failure) in try options.open(path) } : nil
     self.path = file == nil ? nil : path
     if isWanted, !pointers.isEmpty {
-      target = .values([], file)
+      target = .values(ByteBuffer(), file)
     } else if let file {
       target = .file(file)
     } else if path != nil || isLines && !isWanted {
@@ -93,13 +93,13 @@ final class BodySink {
     case .lines: try console.write(bytes, as: .json)
     case .file(let file): try file.write(bytes)
     case .withheld: break
-    case .values(var collected, let file):
-      target = .withheld
-      collected.append(contentsOf: bytes)
-      guard collected.count <= Self.largestParsed else {
-        throw Failure(.failed, "--pointer: the answer is larger than 256 MiB")
+    case .values(let collected, _):
+      guard collected.count + bytes.count <= Self.largestParsed else {
+        throw Failure(
+          .failed, "--pointer: the answer is larger than \(Self.largestParsed >> 20) MiB",
+          hint: "without --pointer any length passes through")
       }
-      target = .values(collected, file)
+      collected.append(bytes)
     case .excerpt(let held):
       target = .excerpt(held + bytes.prefix(Self.excerptSize * 5 - held.count))
     case .terminal(var collected, let isJSON):
@@ -122,8 +122,8 @@ final class BodySink {
     case .excerpt(let bytes): excerpt(bytes)
     case .values(let collected, let file): try writeValues(of: collected, to: file)
     case .terminal(let collected, _):
-      if let json = try? JSONValue.parse(collected) {
-        try console.out(pretty: json, colour: true)
+      if let json = try? JSONText(ByteBuffer(collected)) {
+        try show(json)
       } else if !collected.isEmpty {
         try show(collected)
         try finish()
@@ -144,23 +144,42 @@ final class BodySink {
   /// A line for each pointer that finds something.
   ///
   /// - Throws: `failed` naming those that find nothing, when the others have been written.
-  private func writeValues(of body: [UInt8], to file: OutputFile?) throws(Failure) {
+  private func writeValues(of body: ByteBuffer, to file: OutputFile?) throws(Failure) {
     let found = try PointedValues(of: body, at: pointers)
     for value in found.values {
       if let file {
-        try Self.write(Array(((value.text ?? value.serialized()) + "\n").utf8), to: file)
+        try Self.write(value) { (bytes) throws(Failure) in try file.write(bytes) }
+        try Self.write([UInt8(ascii: "\n")], to: file)
       } else if console.isOutTerminal, !isRaw {
-        if let text = value.text {
-          try console.out(text)
-        } else {
-          try console.out(pretty: value, colour: true)
-        }
+        try show(value)
       } else {
-        try console.write(Array(((value.text ?? value.serialized()) + "\n").utf8), as: .asIs)
+        try Self.write(value) { (bytes) throws(Failure) in try console.write(bytes, as: .asIs) }
+        try console.write([UInt8(ascii: "\n")], as: .asIs)
       }
     }
     if let failure = found.failure { throw failure }
     try file?.commit()
+  }
+
+  /// A text as it is, anything else as compact JSON.
+  private static func write(
+    _ value: JSONText, to sink: (UnsafeRawBufferPointer) throws(Failure) -> Void
+  ) throws(Failure) {
+    if value.kind == .string { try value.writeText(to: sink) } else { try value.write(to: sink) }
+  }
+
+  /// A line on a terminal, or several. Pretty JSON is fit for one as it is; the text of `--pointer` is
+  /// not.
+  private func show(_ value: JSONText) throws(Failure) {
+    if value.kind == .string, !pointers.isEmpty {
+      try value.writeText { (bytes) throws(Failure) in try console.write(bytes, as: .piece) }
+      try console.endText()
+    } else {
+      try value.writePretty(colour: console.usesColourOut) { (bytes) throws(Failure) in
+        try console.write(bytes, as: .asIs)
+      }
+      try console.write([UInt8(ascii: "\n")], as: .asIs)
+    }
   }
 
   private func show(_ bytes: [UInt8]) throws(Failure) {

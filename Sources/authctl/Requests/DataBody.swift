@@ -112,7 +112,7 @@ enum DataBody {
     var sources: [StreamedBody.Source] = []
     for piece in pieces { sources.append(try source(piece, option: "--json", files)) }
     let text = try text(of: sources)
-    guard text.withBytes({ (try? JSONValue.parse($0)) != nil }) else {
+    guard text.withBytes({ (try? JSONValue.check($0)) != nil }) else {
       throw Failure(
         .usage, "--json is not JSON", hint: "--data-raw sends it as it is; -H names its type")
     }

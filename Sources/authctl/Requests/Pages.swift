@@ -7,10 +7,10 @@ final class Page {
 
   private(set) var head: ResponseHead
   private(set) var url: WebURL
-  private(set) var body: [UInt8] = []
+  let body = ByteBuffer()
   /// For messages.
   private let name: String
-  private var parsed: JSONValue?
+  private var checked: JSONText?
 
   /// - Parameter name: for messages.
   init(_ name: String, _ head: ResponseHead, _ url: WebURL) {
@@ -25,19 +25,19 @@ final class Page {
         .failed, "\(name) is larger than \(Self.largest >> 20) MiB",
         hint: "without --paginate and --each any length passes through")
     }
-    body.append(contentsOf: bytes)
+    body.append(bytes)
   }
 
   /// The body's JSON; nil for an empty body.
   ///
   /// - Throws: `failed` for what is no JSON.
-  func json() throws(Failure) -> JSONValue? {
-    if parsed == nil, !body.isEmpty {
-      do throws(JSONError) { parsed = try JSONValue.parse(body) } catch {
+  func json() throws(Failure) -> JSONText? {
+    if checked == nil, !body.isEmpty {
+      do throws(JSONError) { checked = try JSONText(body) } catch {
         throw failure("is not JSON: \(error)")
       }
     }
-    return parsed
+    return checked
   }
 
   func failure(_ text: String, hint: String? = nil) -> Failure {
@@ -53,7 +53,7 @@ extension RequestRun {
     _ wanted: ProtectedRequest, _ asking: Asking, by attempts: inout RetryingSender
   ) throws(Failure) -> Int32 {
     var wanted = wanted
-    wanted.staysHome = options.pages.paginate && asking.origins != nil
+    wanted.redirects.staysHome = options.pages.paginate && asking.origins != nil
     let origins = asking.origins ?? [wanted.request.url.origin]
     let place = try options.pages.place(in: asking.profile.recipe.nextPage)
     let writer = PageWriter(app.console, options)
@@ -155,7 +155,7 @@ final class PageWriter {
   private let isOne: Bool
   /// The one of all pages, or of the last.
   private var sink: BodySink?
-  private var array: [UInt8] = []
+  private let array = ByteBuffer()
   private var lastHead: ResponseHead?
   private var items = 0
 
@@ -182,9 +182,9 @@ final class PageWriter {
     }
     guard let sink else { return }
     if let pointer = pages.each {
-      try Self.put(try lines(of: page, at: pointer), into: sink)
+      try putElements(of: page, at: pointer, into: sink)
     } else {
-      try Self.put(page.body, into: sink)
+      try page.body.withBytes(sink.take)
       if !isOne { try sink.finish() }
     }
   }
@@ -193,10 +193,10 @@ final class PageWriter {
   func finish() throws(Failure) {
     if pages.slurp, let lastHead {
       sink = try BodySink(console, head: lastHead, output, isWanted: true, shownHead: nil)
-      array.append(contentsOf: (array.isEmpty ? "[]\n" : "]\n").utf8)
+      add(array.isEmpty ? "[]\n" : "]\n")
     }
     guard isOne, let sink else { return }
-    if pages.slurp { try Self.put(array, into: sink) }
+    if pages.slurp { try array.withBytes(sink.take) }
     try sink.finish()
   }
 
@@ -207,7 +207,7 @@ final class PageWriter {
     let sink = try BodySink(
       console, head: page.head, output, isWanted: false, shownHead: isMade ? nil : shownHead,
       isLines: isMade)
-    try Self.put(page.body, into: sink)
+    try page.body.withBytes(sink.take)
     try sink.finish()
   }
 
@@ -219,37 +219,70 @@ final class PageWriter {
         .failed, "the pages are larger than \(Self.largest >> 20) MiB",
         hint: "--slurp holds all of them; --each /POINTER needs memory for one")
     }
-    array.append(array.isEmpty ? UInt8(ascii: "[") : UInt8(ascii: ","))
+    add(array.isEmpty ? "[" : ",")
     // As it came, so that no number changes; a byte order mark stands only at a text's beginning.
-    var body = page.body[...]
-    if body.starts(with: [0xEF, 0xBB, 0xBF]) { body = body.dropFirst(3) }
-    while let byte = body.last, byte <= 0x20 { body.removeLast() }
-    array.append(contentsOf: body)
+    page.body.withBytes { bytes in
+      var body = bytes[...]
+      if body.starts(with: [0xEF, 0xBB, 0xBF]) { body = body.dropFirst(3) }
+      while let byte = body.last, byte <= 0x20 { body.removeLast() }
+      array.append(UnsafeRawBufferPointer(rebasing: body))
+    }
   }
 
+  private func add(_ text: String) { Array(text.utf8).withUnsafeBytes { array.append($0) } }
+
   /// The elements of the array at `pointer`, compact, one line each.
-  private func lines(of page: Page, at pointer: String) throws(Failure) -> [UInt8] {
-    guard let json = try page.json() else { return [] }
-    let found: JSONValue?
+  private func putElements(
+    of page: Page, at pointer: String, into sink: BodySink
+  ) throws(Failure) {
+    guard let json = try page.json() else { return }
+    let found: JSONText?
     do throws(JSONPointerError) { found = try json.at(pointer) } catch {
       throw page.failure("has a key of \(pointer) twice")
     }
-    guard case .array(let elements) = found else {
+    guard let found, found.kind == .array else {
       // What a server writes for an empty list, and what --ok lets pass.
-      if case .null = found { return [] }
-      if page.head.status >= 300 { return [] }
+      if found?.kind == .null || page.head.status >= 300 { return }
       throw page.failure("has no array at \(pointer): \(json.shape())")
     }
-    var lines = SecretBuilder()
-    for element in elements.prefix((pages.maximumItems ?? .max) - items) {
-      element.write(into: &lines)
-      lines.append(UInt8(ascii: "\n"))
+    let lines = Lines(sink)
+    let most = pages.maximumItems ?? .max
+    try found.forEachElement { (element) throws(Failure) in
+      guard items < most else { return false }
+      try element.write { (bytes) throws(Failure) in try lines.add(bytes) }
+      lines.end()
       items += 1
+      return true
     }
-    return lines.secret().withBytes { Array($0) }
+    try lines.flush()
   }
 
-  private static func put(_ bytes: [UInt8], into sink: BodySink) throws(Failure) {
+  /// Short lines, passed on many at a time.
+  private final class Lines {
+    private static let usual = 65_536
+    private let sink: BodySink
+    private var bytes: [UInt8] = []
+
+    init(_ sink: BodySink) { self.sink = sink }
+
+    func add(_ more: UnsafeRawBufferPointer) throws(Failure) {
+      if more.count > Self.usual {
+        try flush()
+        return try sink.take(more)
+      }
+      bytes.append(contentsOf: more)
+      if bytes.count > Self.usual { try flush() }
+    }
+
+    func end() { bytes.append(UInt8(ascii: "\n")) }
+
+    func flush() throws(Failure) {
+      try PageWriter.put(bytes, into: sink)
+      bytes.removeAll(keepingCapacity: true)
+    }
+  }
+
+  fileprivate static func put(_ bytes: [UInt8], into sink: BodySink) throws(Failure) {
     try bytes.withUnsafeBufferPointer { (buffer) throws(Failure) in
       try sink.take(UnsafeRawBufferPointer(buffer))
     }

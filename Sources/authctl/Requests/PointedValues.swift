@@ -3,16 +3,14 @@ internal import AuthKit
 /// What `--pointer` finds in an answer: a line for each value.
 struct PointedValues {
   /// What was found, in the order of the options.
-  private(set) var values: [JSONValue] = []
+  private(set) var values: [JSONText] = []
   /// What was not.
   private(set) var failure: Failure?
 
   /// - Throws: `failed` for an answer that is not JSON.
-  init(of body: [UInt8], at pointers: [String]) throws(Failure) {
-    let json: JSONValue
-    do {
-      json = try JSONValue.parse(body)
-    } catch {
+  init(of body: ByteBuffer, at pointers: [String]) throws(Failure) {
+    let json: JSONText
+    do throws(JSONError) { json = try JSONText(body) } catch {
       throw Failure(
         .failed,
         body.isEmpty

@@ -50,8 +50,8 @@ struct RequestRun {
         body: body.content ?? (body.isEmpty && takesBody ? SharedSecret("") : nil)))
     wanted.request.upload = body.upload
     wanted.request.parts = body.parts
-    wanted.maximumRedirects = options.maximumRedirects
-    wanted.followsAllMethods = options.location
+    wanted.redirects.maximum = options.maximumRedirects
+    wanted.redirects.allMethods = options.location
     wanted.accepted = accepted
     if options.output.dryRun || options.output.asCurl {
       return try DryRun(

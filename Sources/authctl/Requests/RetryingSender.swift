@@ -39,18 +39,12 @@ struct RetryingSender {
     while true {
       try waitForTurn()
       var again: (reason: String, seconds: Double)?
-      func mayTry(_ reason: String, told: Double?) -> Bool {
-        guard policy.covers(method: wanted.request.method), wanted.request.isRepeatable else {
-          return false
-        }
-        again = wait(failed: failed + 1, since: start, told: told).map { (reason, $0) }
-        return again != nil
-      }
       do throws(Failure) {
         try once(wanted) { (head, hops) throws(Failure) in
-          if RetryPolicy.isPassing(status: head.status),
-            mayTry("HTTP \(head.status)", told: RetryPolicy.retryAfter(head, now: Clock.now()))
-          {
+          let told = RetryPolicy.retryAfter(head, now: Clock.now())
+          let outcome = RetryPolicy.Outcome.answer(status: head.status, told: told)
+          if let wait = wait(outcome, wanted, failed + 1, since: start) {
+            again = ("HTTP \(head.status)", wait)
             return
           }
           try onHead(head, hops)
@@ -58,8 +52,12 @@ struct RetryingSender {
           if again == nil { try onBody(bytes) }
         }
       } catch {
-        guard error.isOfRequest, again != nil || mayRepeat() && mayTry(error.message, told: nil)
-        else { throw error }
+        if error.isOfRequest, again == nil, mayRepeat(),
+          let wait = wait(.failure(error), wanted, failed + 1, since: start)
+        {
+          again = (error.message, wait)
+        }
+        guard error.isOfRequest, again != nil else { throw error }
       }
       guard let again else { return }
       failed += 1
@@ -71,18 +69,25 @@ struct RetryingSender {
   }
 
   /// Seconds to wait before the next try; nil to take what there is.
-  private func wait(failed: Int, since start: Double, told: Double?) -> Double? {
+  private func wait(
+    _ outcome: RetryPolicy.Outcome, _ wanted: ProtectedRequest, _ times: Int, since start: Double
+  ) -> Double? {
     let now = Clock.uptime()
-    let seconds = policy.wait(failed: failed, elapsed: now - start, told: told)
-    if let seconds { return now + seconds < deadline ? seconds : nil }
-    if let told, told > RetryPolicy.longestWait, failed <= policy.times, policy.maximumTime == nil {
+    var tried = RetryPolicy.Tried(method: wanted.request.method)
+    tried.isRepeatable = wanted.request.isRepeatable
+    tried.times = times
+    tried.elapsed = now - start
+    tried.left = deadline - now
+    switch policy.decide(outcome, of: tried) {
+    case .take: return nil
+    case .again(let seconds): return seconds
+    case .tooLong(let seconds):
+      let asked = Timestamp.spoken(seconds)
       console.notice(
         "authctl",
-        foreign:
-          "the server asks for \(Timestamp.spoken(told)); --retry-max-time allows more than 60 s"
-      )
+        foreign: "the server asks for \(asked); --retry-max-time allows more than 60 s")
+      return nil
     }
-    return nil
   }
 
   private mutating func waitForTurn() throws(Failure) {

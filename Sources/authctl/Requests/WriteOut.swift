@@ -188,13 +188,10 @@ final class WriteOut {
   }
 
   private static func headers(_ answer: RecipeResponse) -> JSONValue {
-    var members: [(key: String, value: JSONValue)] = []
-    for field in answer.final?.head.fields ?? [] {
-      let name = field.name.lowercased()
-      guard !members.contains(where: { $0.key == name }) else { continue }
-      let values = answer.final?.head.all(name) ?? []
-      members.append((name, .array(values.map { .string(answer.mask.shown($0, of: name)) })))
-    }
-    return .object(members)
+    let headers = answer.final?.head.grouped ?? []
+    return .object(
+      headers.map { (name, values) in
+        (name, .array(values.map { .string(answer.mask.shown($0, of: name)) }))
+      })
   }
 }

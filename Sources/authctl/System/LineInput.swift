@@ -4,13 +4,13 @@ internal import Glibc
 /// Lines of standard input, read as they come and held no longer than they are wanted.
 struct LineInput {
   enum Line {
-    case whole([UInt8])
+    case whole(ByteBuffer)
     /// Longer than a body may be; it is passed over.
     case tooLong
   }
 
   /// Bytes.
-  static let longest = 64 << 20
+  static let longest = 16 << 20
   private static let chunk = 65_536
 
   private var bytes: [UInt8] = []
@@ -40,7 +40,7 @@ struct LineInput {
           start = end + 1
           searched = start
         }
-        return .whole(Array(bytes[start..<end]))
+        return .whole(line(start..<end))
       }
       if bytes.count - start > Self.longest {
         isSkipping = true
@@ -48,8 +48,14 @@ struct LineInput {
       }
       guard isAtEnd, start < bytes.count else { return nil }
       defer { start = bytes.count }
-      return .whole(Array(bytes[start...]))
+      return .whole(line(start..<bytes.count))
     }
+  }
+
+  private func line(_ range: Range<Int>) -> ByteBuffer {
+    let line = ByteBuffer()
+    bytes.withUnsafeBytes { line.append(UnsafeRawBufferPointer(rebasing: $0[range])) }
+    return line
   }
 
   /// Reads once.

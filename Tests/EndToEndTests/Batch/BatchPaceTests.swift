@@ -44,6 +44,38 @@ import Testing
     #expect(requests == 3)
   }
 
+  /// An answer that breaks off is none, as for a single request.
+  @Test func anAnswerThatBreaksOffIsAskedForAgain() async throws {
+    let half = Recorder.Answer.bytes(
+      Array("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{}".utf8))
+    let (run, answers, requests) = try await batch(1, ["--retry", "1", "-q"]) { index, _ in
+      index == 0 ? half : .http(200, "{}")
+    }
+    #expect(answers.map { $0["status"]?.int } == [200])
+    #expect(answers.first?["error"] == nil)
+    #expect(run.stderr == "")
+    #expect(run.status == 0)
+    #expect(requests == 2)
+  }
+
+  /// A renewal that cannot be sent is not the request's own trouble: --retry is for that.
+  @Test func aRenewalThatFailsIsNotAskedForAgain() async throws {
+    try await Sandbox.with { box in
+      let script = Script()
+      script["POST /login"] = Script.tokens()
+      script["POST /refresh"] = .close
+      let shop = try Shop(box, try box.recorder(answering: script.answering).url)
+      try await shop.signIn()
+      try await shop.age(ended: 10)
+      for command in [["get", "/me"], ["batch"]] {
+        let run = try await box.run(
+          command + ["--retry", "2"], stdin: #"{"id":1,"url":"/me"}"# + "\n")
+        #expect(!run.stderr.contains("again in"), "\(run.stderr)")
+        #expect(run.status == 7)
+      }
+    }
+  }
+
   @Test func withoutRetryTheAnswerStandsAndTheOthersWait() async throws {
     let (run, answers, requests) = try await batch(
       2, [], answering: once(429, [("Retry-After", "1")]))

@@ -80,6 +80,24 @@ import Testing
     }
   }
 
+  /// So does a batch: one sign-in for all that were refused, and for a token that is about to end.
+  @Test func aBatchSignsInAgainOnce() async throws {
+    try await withShop { shop, api in
+      let lines = Batch.lines((1...5).map { #"{"id":\#($0),"url":"/me"}"# })
+      try await api.misbehave(["path": "/me", "times": 2, "status": 401])
+      for logins in [2, 3] {
+        let run = try await shop.box.run(["batch", "--parallel", "2"], stdin: lines)
+        #expect(run.stderr == "")
+        #expect(try run.answers().map { $0["id"]?.int } == [1, 2, 3, 4, 5])
+        #expect(try run.answers().allSatisfy { $0["status"] == 200 && $0["json"]?["id"] == "1" })
+        #expect(run.status == 0)
+        #expect(try await api.count("POST /login") == logins)
+        try await shop.age(ended: -20)
+      }
+      #expect(try await api.count("GET /me") == 12)
+    }
+  }
+
   @Test func theRefreshTokenComesFirst() async throws {
     try await withShop(without: []) { shop, api in
       try await shop.age(ended: 10)

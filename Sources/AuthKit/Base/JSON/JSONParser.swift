@@ -4,6 +4,8 @@ package struct JSONError: Error, Equatable, Sendable, CustomStringConvertible {
   package var message: String
   /// Where, in bytes from the start.
   package var offset: Int
+  /// It may be JSON, but there is too much of it for a tree.
+  package var isTooLarge = false
 
   /// `MESSAGE at byte OFFSET`.
   package var description: String { "\(message) at byte \(offset)" }
@@ -13,21 +15,29 @@ extension JSONValue {
   /// How deep arrays and objects may lie in one another.
   package static let maximumDepth = 128
 
+  /// Bytes of memory that a tree may take. Foreign text decides how large a tree is: two bytes of it
+  /// can make fifty.
+  package static let usualBudget = 24 << 20
+
   /// Reads one JSON text (RFC 8259): valid UTF-8, nothing after the value, no lone surrogates, at
   /// most `maximumDepth` levels. A byte order mark at the start is passed over (section 8.1).
   ///
-  /// - Throws: `JSONError`.
-  package static func parse(_ bytes: UnsafeRawBufferPointer) throws(JSONError) -> JSONValue {
-    var parser = JSONParser(bytes: bytes)
+  /// - Throws: `JSONError`, also where the tree would take more than `budget` bytes of memory.
+  package static func parse(
+    _ bytes: UnsafeRawBufferPointer, within budget: Int = usualBudget
+  ) throws(JSONError) -> JSONValue {
+    var parser = JSONParser(bytes: bytes, budget: budget)
     return try parser.document()
   }
 
   /// The same for an array of bytes.
   ///
   /// - Throws: `JSONError`.
-  package static func parse(_ bytes: [UInt8]) throws(JSONError) -> JSONValue {
+  package static func parse(
+    _ bytes: [UInt8], within budget: Int = usualBudget
+  ) throws(JSONError) -> JSONValue {
     try bytes.withUnsafeBufferPointer { buffer throws(JSONError) in
-      try parse(UnsafeRawBufferPointer(buffer))
+      try parse(UnsafeRawBufferPointer(buffer), within: budget)
     }
   }
 
@@ -38,38 +48,63 @@ extension JSONValue {
     try parse(Array(text.utf8))
   }
 
-  /// A JSON text without the white space between its tokens, which stay as they are written; nil
-  /// when `bytes` are no JSON text.
-  package static func compacted(_ bytes: [UInt8]) -> [UInt8]? {
-    bytes.withUnsafeBytes { bytes in
-      var parser = JSONParser(bytes: bytes, keepsValues: false)
-      guard (try? parser.document()) != nil else { return nil }
-      var compact: [UInt8] = []
-      compact.reserveCapacity(bytes.count)
-      var isInString = false
-      var isEscaped = false
-      for byte in bytes.dropFirst(bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? 3 : 0) {
-        if !isInString, byte <= 0x20 { continue }
-        compact.append(byte)
+  /// Looks whether `parse` could read a text, whatever the size of the tree; makes none.
+  ///
+  /// - Throws: `JSONError`.
+  package static func check(_ bytes: UnsafeRawBufferPointer) throws(JSONError) {
+    var parser = JSONParser(bytes: bytes, budget: nil)
+    _ = try parser.document()
+  }
+
+  /// Writes a JSON text that was checked without the white space between its tokens, which stay as
+  /// they are written.
+  package static func writeCompact(_ bytes: UnsafeRawBufferPointer, into out: inout SecretBuilder) {
+    var isInString = false
+    var isEscaped = false
+    var start = bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? 3 : 0
+    for index in start..<bytes.count {
+      let byte = bytes[index]
+      if !isInString, byte <= 0x20 {
+        out.append(UnsafeRawBufferPointer(rebasing: bytes[start..<index]))
+        start = index + 1
+      } else {
         if byte == UInt8(ascii: "\""), !isEscaped { isInString.toggle() }
         isEscaped = byte == UInt8(ascii: "\\") && !isEscaped
       }
-      return compact
     }
+    out.append(UnsafeRawBufferPointer(rebasing: bytes[start...]))
   }
 }
 
 /// Recursive descent; the depth limit bounds the stack.
 private struct JSONParser {
   let bytes: UnsafeRawBufferPointer
-  /// Whether values are wanted, or only whether they are there.
-  let keepsValues: Bool
+  /// What the values that are still to come may take; none: they are looked at and not kept.
+  private var budget: Int?
   var position = 0
 
-  init(bytes: UnsafeRawBufferPointer, keepsValues: Bool = true) {
+  init(bytes: UnsafeRawBufferPointer, budget: Int?) {
     self.bytes = bytes
-    self.keepsValues = keepsValues
+    self.budget = budget
   }
+
+  /// Takes so many bytes from the budget; false when nothing is kept.
+  ///
+  /// Allocations are counted with their headers, arrays twice: they grow by doubling.
+  private mutating func keeps(_ size: Int) throws(JSONError) -> Bool {
+    guard let left = budget else { return false }
+    guard size <= left else {
+      throw JSONError(
+        message: "the values take too much memory", offset: position, isTooLarge: true)
+    }
+    budget = left - size
+    return true
+  }
+
+  private static let elementSize = 2 * MemoryLayout<JSONValue>.stride
+  private static let memberSize = 2 * MemoryLayout<(key: String, value: JSONValue)>.stride
+  /// Of an array or a longer text: malloc's and Swift's own.
+  private static let headerSize = 48
 
   mutating func document() throws(JSONError) -> JSONValue {
     if bytes.starts(with: [0xEF, 0xBB, 0xBF]) { position = 3 }
@@ -125,6 +160,7 @@ private struct JSONParser {
     var members: [(key: String, value: JSONValue)] = []
     skipSpace()
     if skip(UInt8(ascii: "}")) { return .object(members) }
+    _ = try keeps(Self.headerSize)
     while true {
       skipSpace()
       guard next == UInt8(ascii: "\"") else { throw error("a key in quotes was expected") }
@@ -133,7 +169,7 @@ private struct JSONParser {
       guard skip(UInt8(ascii: ":")) else { throw error("a colon was expected") }
       skipSpace()
       let value = try value(depth: depth)
-      if keepsValues { members.append((key, value)) }
+      if try keeps(Self.memberSize) { members.append((key, value)) }
       skipSpace()
       if skip(UInt8(ascii: "}")) { return .object(members) }
       guard skip(UInt8(ascii: ",")) else { throw error("a comma or } was expected") }
@@ -145,10 +181,11 @@ private struct JSONParser {
     var elements: [JSONValue] = []
     skipSpace()
     if skip(UInt8(ascii: "]")) { return .array(elements) }
+    _ = try keeps(Self.headerSize)
     while true {
       skipSpace()
       let value = try value(depth: depth)
-      if keepsValues { elements.append(value) }
+      if try keeps(Self.elementSize) { elements.append(value) }
       skipSpace()
       if skip(UInt8(ascii: "]")) { return .array(elements) }
       guard skip(UInt8(ascii: ",")) else { throw error("a comma or ] was expected") }
@@ -181,6 +218,7 @@ private struct JSONParser {
       if !skip(UInt8(ascii: "+")) { _ = skip(UInt8(ascii: "-")) }
       try digits()
     }
+    guard try keepsText(position - start) else { return .null }
     return .number(String(decoding: bytes[start..<position], as: UTF8.self))
   }
 
@@ -188,6 +226,11 @@ private struct JSONParser {
     let start = position
     while let byte = next, UInt8(ascii: "0")...UInt8(ascii: "9") ~= byte { position += 1 }
     guard position > start else { throw error("a digit was expected") }
+  }
+
+  /// Texts of up to 15 bytes lie within the value.
+  private mutating func keepsText(_ length: Int) throws(JSONError) -> Bool {
+    try keeps(length > 15 ? Self.headerSize + length : 0)
   }
 
   private mutating func string() throws(JSONError) -> String {
@@ -201,6 +244,7 @@ private struct JSONParser {
       defer { position += 1 }
       return try text(UnsafeRawBufferPointer(rebasing: bytes[start..<position]), start: start)
     }
+    if budget == nil { return try checkedString(from: start) }
     var unescaped = Array(bytes[start..<position])
     while !skip(UInt8(ascii: "\"")) {
       guard let byte = next else { throw errorAtEnd }
@@ -213,7 +257,30 @@ private struct JSONParser {
     }
   }
 
-  private func text(_ bytes: UnsafeRawBufferPointer, start: Int) throws(JSONError) -> String {
+  /// Reads the rest of a string that began at `start` and keeps nothing of it.
+  private mutating func checkedString(from start: Int) throws(JSONError) -> String {
+    var unescaped: [UInt8] = []
+    while next != UInt8(ascii: "\"") {
+      guard let byte = next else { throw errorAtEnd }
+      guard byte >= 0x20 else { throw error("a control character in a string") }
+      position += 1
+      guard byte == UInt8(ascii: "\\") else { continue }
+      unescaped.removeAll(keepingCapacity: true)
+      try escape(into: &unescaped)
+    }
+    defer { position += 1 }
+    // Escapes are ASCII: what is UTF-8 as it is written is so without them.
+    return try text(UnsafeRawBufferPointer(rebasing: bytes[start..<position]), start: start)
+  }
+
+  /// The text of `bytes`; an empty one where nothing is kept.
+  private mutating func text(
+    _ bytes: UnsafeRawBufferPointer, start: Int
+  ) throws(JSONError) -> String {
+    guard try keepsText(bytes.count) else {
+      guard bytes.isUTF8 else { throw error("not UTF-8 in the string", at: start) }
+      return ""
+    }
     guard let text = String(validating: bytes, as: UTF8.self) else {
       throw error("not UTF-8 in the string", at: start)
     }

@@ -102,7 +102,7 @@ extension JSONValue {
   package static func isPointer(_ text: String) -> Bool { steps(text) != nil }
 
   /// The reference tokens of a pointer, unescaped; `nil` when it is malformed.
-  private static func steps(_ pointer: String) -> [[UInt8]]? {
+  static func steps(_ pointer: String) -> [[UInt8]]? {
     var steps: [[UInt8]] = []
     var bytes = pointer.utf8.makeIterator()
     while let byte = bytes.next() {
@@ -124,7 +124,7 @@ extension JSONValue {
     return steps
   }
 
-  private static func index(_ step: [UInt8]) -> Int? {
+  static func index(_ step: [UInt8]) -> Int? {
     guard let first = step.first, step.count == 1 || first != UInt8(ascii: "0") else { return nil }
     // Checked here because Int(_:) takes a sign as well.
     guard step.allSatisfy({ UInt8(ascii: "0")...UInt8(ascii: "9") ~= $0 }) else { return nil }

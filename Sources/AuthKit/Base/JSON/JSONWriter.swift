@@ -8,7 +8,7 @@ extension JSONValue {
 
   /// Adds the compact text to `out`, for bodies that hold secrets.
   package func write(into out: inout SecretBuilder) {
-    write(into: &out, style: Style(), level: 0)
+    write(into: &out, style: JSONStyle(), level: 0)
   }
 
   /// The text for people: two spaces a level, in the order of the value, without a newline at the
@@ -21,7 +21,7 @@ extension JSONValue {
   /// - Parameter colour: whether keys, strings and the rest get ANSI colours.
   package func prettyPrinted(colour: Bool) -> String {
     var out = SecretBuilder()
-    write(into: &out, style: Style(isForPeople: true, colour: colour), level: 0)
+    write(into: &out, style: JSONStyle(isForPeople: true, colour: colour), level: 0)
     return out.secret().withBytes { String(decoding: $0, as: UTF8.self) }
   }
 
@@ -45,12 +45,15 @@ extension JSONValue {
     escape(bytes, into: &out, isForPeople: false)
   }
 
-  private struct Style {
-    var isForPeople = false
-    var colour = false
+  /// The most bytes that `escape` makes of these, which are UTF-8.
+  package static func escapedCount(_ bytes: UnsafeRawBufferPointer) -> Int {
+    bytes.reduce(2) { count, byte in
+      let isDoubled = byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\")
+      return count + (byte < 0x20 ? 6 : isDoubled ? 2 : 1)
+    }
   }
 
-  private func write(into out: inout SecretBuilder, style: Style, level: Int) {
+  private func write(into out: inout SecretBuilder, style: JSONStyle, level: Int) {
     switch self {
     case .null: Self.paint("36", &out, style) { $0.append("null") }
     case .bool(let value): Self.paint("36", &out, style) { $0.append(value ? "true" : "false") }
@@ -79,14 +82,14 @@ extension JSONValue {
     }
   }
 
-  private static func newLine(_ out: inout SecretBuilder, _ style: Style, _ level: Int) {
+  fileprivate static func newLine(_ out: inout SecretBuilder, _ style: JSONStyle, _ level: Int) {
     guard style.isForPeople else { return }
     out.append(UInt8(ascii: "\n"))
     for _ in 0..<level { out.append("  ") }
   }
 
   private static func paint(
-    _ colour: String, _ out: inout SecretBuilder, _ style: Style,
+    _ colour: String, _ out: inout SecretBuilder, _ style: JSONStyle,
     _ body: (inout SecretBuilder) -> Void
   ) {
     if style.colour { out.append("\u{1B}[\(colour)m") }
@@ -95,7 +98,7 @@ extension JSONValue {
   }
 
   private static func write(
-    _ text: String, _ colour: String, _ out: inout SecretBuilder, _ style: Style
+    _ text: String, _ colour: String, _ out: inout SecretBuilder, _ style: JSONStyle
   ) {
     paint(colour, &out, style) { out in
       var text = text
@@ -110,14 +113,19 @@ extension JSONValue {
     _ bytes: UnsafeRawBufferPointer, into out: inout SecretBuilder, isForPeople: Bool
   ) {
     out.append(UInt8(ascii: "\""))
+    escape(inside: bytes, into: &out, isForPeople: isForPeople)
+    out.append(UInt8(ascii: "\""))
+  }
+
+  /// The same without the quotes.
+  fileprivate static func escape(
+    inside bytes: UnsafeRawBufferPointer, into out: inout SecretBuilder, isForPeople: Bool
+  ) {
     let isPlain = { (byte: UInt8) in
       (0x20..<0x7F).contains(byte) && byte != UInt8(ascii: "\"") && byte != UInt8(ascii: "\\")
     }
     // Most are, and the way scalar by scalar takes ten times as long.
-    if bytes.allSatisfy(isPlain) {
-      out.append(bytes)
-      return out.append(UInt8(ascii: "\""))
-    }
+    if bytes.allSatisfy(isPlain) { return out.append(bytes) }
     var iterator = bytes.makeIterator()
     var parser = Unicode.UTF8.ForwardParser()
     var position = 0
@@ -145,7 +153,6 @@ extension JSONValue {
       }
     }
     flush(&out)
-    out.append(UInt8(ascii: "\""))
   }
 
   /// What RFC 8259, section 7, wants escaped.
@@ -168,5 +175,69 @@ extension JSONValue {
         out.append("\\u" + String(repeating: "0", count: 4 - digits.utf8.count) + digits)
       }
     }
+  }
+}
+
+/// How JSON is written.
+struct JSONStyle {
+  /// Indented, and fit for a terminal.
+  var isForPeople = false
+  var colour = false
+}
+
+/// What `JSONReader` writes, until there is enough of it to be passed on.
+struct JSONPieces: ~Copyable {
+  enum Token: String {
+    case key = "1;34"
+    case string = "32"
+    case other = "36"
+  }
+
+  /// How much is collected, in bytes.
+  static let usual = 32_768
+
+  private let style: JSONStyle
+  private var out = SecretBuilder()
+
+  init(_ style: JSONStyle) { self.style = style }
+
+  mutating func append(_ byte: UInt8) { out.append(byte) }
+
+  mutating func newLine(_ level: Int) { JSONValue.newLine(&out, style, level) }
+
+  mutating func begin(_ token: Token) {
+    if style.colour { out.append("\u{1B}[\(token.rawValue)m") }
+    if token != .other { out.append(UInt8(ascii: "\"")) }
+  }
+
+  mutating func end(_ token: Token) {
+    if token != .other { out.append(UInt8(ascii: "\"")) }
+    if style.colour { out.append("\u{1B}[0m") }
+  }
+
+  /// A token that stands as it is.
+  mutating func append<E: Error>(
+    _ token: UnsafeRawBufferPointer, to sink: (UnsafeRawBufferPointer) throws(E) -> Void
+  ) throws(E) {
+    if token.count < Self.usual { return out.append(token) }
+    try flush(to: sink, ifAbove: 0)
+    try sink(token)
+  }
+
+  /// A piece of the text of a string: UTF-8.
+  mutating func append<E: Error>(
+    inside text: UnsafeRawBufferPointer, to sink: (UnsafeRawBufferPointer) throws(E) -> Void
+  ) throws(E) {
+    JSONValue.escape(inside: text, into: &out, isForPeople: style.isForPeople)
+    try flush(to: sink, ifAbove: Self.usual)
+  }
+
+  /// Passes on what is there, if it is more than `most` bytes.
+  mutating func flush<E: Error>(
+    to sink: (UnsafeRawBufferPointer) throws(E) -> Void, ifAbove most: Int
+  ) throws(E) {
+    guard out.count > most else { return }
+    try out.withBytes(sink)
+    out.removeAll()
   }
 }

@@ -57,3 +57,15 @@ package func octal(_ mode: UInt32) -> String {
   let digits = String(mode & 0o7777, radix: 8)
   return String(repeating: "0", count: max(0, 4 - digits.utf8.count)) + digits
 }
+
+extension UnsafeRawBufferPointer {
+  /// Whether all of it is UTF-8; no text is made of it.
+  package var isUTF8: Bool {
+    do {
+      _ = try UTF8Span(validating: assumingMemoryBound(to: UInt8.self).span)
+      return true
+    } catch {
+      return false
+    }
+  }
+}

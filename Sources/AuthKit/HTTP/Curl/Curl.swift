@@ -255,6 +255,7 @@ private struct Receiver {
   var failure: Failure?
   private var head = ResponseHead()
   private var headBytes = 0
+  private var headers = 0
   private var bodyBytes = 0
   private var headIsComplete = false
   /// Bytes so far, and when there was no new one for the first time, in microseconds; none before a
@@ -278,7 +279,7 @@ private struct Receiver {
     headBytes &+= bytes.count
     return attempt(bytes.count) { receiver throws(Failure) in
       if receiver.headBytes > TransferSettings.largestHead {
-        throw Failure(.answerNotUnderstood, "the answer's headers are longer than 256 KiB")
+        throw Failure(receiver.settings.tooLong, "the answer's headers are longer than 256 KiB")
       }
       if bytes.starts(with: "HTTP/".utf8) {
         receiver.head = ResponseHead(statusLine: bytes)
@@ -291,6 +292,11 @@ private struct Receiver {
         receiver.settings.wire?.received(receiver.head)
         try receiver.onHead(receiver.head)
       } else {
+        receiver.headers += 1
+        guard receiver.headers <= TransferSettings.mostHeaders else {
+          let most = TransferSettings.mostHeaders
+          throw Failure(receiver.settings.tooLong, "the answer has more than \(most) headers")
+        }
         receiver.head.add(line: bytes)
       }
     }
@@ -300,7 +306,8 @@ private struct Receiver {
     bodyBytes = bodyBytes &+ bytes.count
     return attempt(bytes.count) { receiver throws(Failure) in
       if let limit = receiver.settings.largestBody, receiver.bodyBytes > limit {
-        throw Failure(.answerNotUnderstood, "the answer is longer than \(limit / 1024) KiB")
+        throw Failure(
+          receiver.settings.tooLong, "the answer is longer than \(limit / 1024) KiB")
       }
       receiver.settings.wire?.received(bytes)
       try receiver.onBody(bytes)

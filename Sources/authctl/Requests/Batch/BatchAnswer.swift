@@ -6,7 +6,7 @@ struct BatchAnswer {
   /// Status and headers of the server's answer, and what is not shown of them.
   var head: ResponseHead?
   var mask: HeaderMask?
-  var body: [UInt8] = []
+  var body = ByteBuffer()
   /// A failure in the form of contract section 2.
   var error: JSONValue?
 
@@ -14,65 +14,87 @@ struct BatchAnswer {
 
   /// The line, with its line end.
   func line() -> SharedSecret {
-    var out = SecretBuilder(capacity: body.count + 1024)
+    let form = bodyForm
+    // As long as it will be: while it grows, a line is there twice.
+    var out = SecretBuilder(capacity: size(form) + 1024)
     out.append("{\"id\":")
     id.write(into: &out)
     if let head {
       out.append(",\"status\":\(head.status)")
       write(head, into: &out)
     }
-    writeBody(into: &out)
+    body.withBytes { write($0, form, into: &out) }
     if let error {
       out.append(",\"error\":")
       error.write(into: &out)
     }
     out.append("}\n")
-    return SharedSecret(out.secret())
+    return SharedSecret(out.finish())
   }
 
   /// Names in lower case, as HTTP/2 has them; a header that came more than once is a list.
   private func write(_ head: ResponseHead, into out: inout SecretBuilder) {
-    let names = head.fields.map(\.name.asciiLowercased)
     out.append(",\"headers\":{")
-    for (index, name) in names.enumerated() where names.firstIndex(of: name) == index {
+    for (index, header) in head.grouped.enumerated() {
       if index > 0 { out.append(",") }
-      JSONValue.string(name).write(into: &out)
+      JSONValue.string(header.name).write(into: &out)
       out.append(":")
-      func value(_ place: Int) -> JSONValue {
-        let value = head.fields[place].value
-        return .string(mask?.shown(value, of: name) ?? value)
-      }
-      let others = names.indices.dropFirst(index + 1).filter { names[$0] == name }
-      if others.isEmpty {
-        value(index).write(into: &out)
-      } else {
-        JSONValue.array(([index] + others).map(value)).write(into: &out)
-      }
+      let values = header.values.map { JSONValue.string(mask?.shown($0, of: header.name) ?? $0) }
+      (values.count == 1 ? values[0] : .array(values)).write(into: &out)
     }
     out.append("}")
   }
 
+  // MARK: - The body
+
+  /// A text that would be longer than this with its escapes is written as base64.
+  private static let longestText = 24 << 20
+
+  private enum BodyForm {
+    case none, json, text, base64
+  }
+
   /// JSON as it was written, but for the white space around its tokens; text; else base64.
-  private func writeBody(into out: inout SecretBuilder) {
-    guard !body.isEmpty else { return }
-    if let json = isJSON ? JSONValue.compacted(body) : nil {
+  private var bodyForm: BodyForm {
+    guard !body.isEmpty else { return .none }
+    return body.withBytes { bytes in
+      if mayBeJSON(bytes), (try? JSONValue.check(bytes)) != nil { return .json }
+      let isText = bytes.isUTF8 && JSONValue.escapedCount(bytes) <= Self.longestText
+      return isText ? .text : .base64
+    }
+  }
+
+  private func size(_ form: BodyForm) -> Int {
+    switch form {
+    case .none, .json: body.count
+    case .text: body.withBytes(JSONValue.escapedCount)
+    case .base64: body.count / 3 * 4 + 4
+    }
+  }
+
+  private func write(
+    _ bytes: UnsafeRawBufferPointer, _ form: BodyForm, into out: inout SecretBuilder
+  ) {
+    switch form {
+    case .none: break
+    case .json:
       out.append(",\"json\":")
-      json.withUnsafeBytes { out.append($0) }
-    } else if String(validating: body, as: UTF8.self) != nil {
+      JSONValue.writeCompact(bytes, into: &out)
+    case .text:
       out.append(",\"body\":")
-      body.withUnsafeBytes { JSONValue.escape($0, into: &out) }
-    } else {
+      JSONValue.escape(bytes, into: &out)
+    case .base64:
       out.append(",\"body_base64\":\"")
-      body.withUnsafeBytes { out.appendBase64($0) }
+      out.appendBase64(bytes)
       out.append("\"")
     }
   }
 
   /// Whether it may be JSON: a number or a word alone is, only where the answer says so.
-  private var isJSON: Bool {
+  private func mayBeJSON(_ bytes: UnsafeRawBufferPointer) -> Bool {
     let type = head?.mediaType ?? ""
     if type.utf8.reversed().starts(with: "json".utf8.reversed()) { return true }
-    let first = body.first { $0 > 0x20 }
+    let first = bytes.first { $0 > 0x20 }
     return first == UInt8(ascii: "{") || first == UInt8(ascii: "[")
   }
 }

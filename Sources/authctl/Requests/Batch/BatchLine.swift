@@ -12,58 +12,68 @@ struct BatchLine {
   private static let keys = ["id", "method", "url", "headers", "json", "body"]
 
   /// The line's `id`, as far as it can be read, and what it asks for.
-  static func read(_ bytes: [UInt8], number: Int) -> (id: JSONValue, Result<BatchLine, Failure>) {
-    let value: JSONValue
-    do throws(JSONError) { value = try JSONValue.parse(bytes) } catch {
-      return (.null, .failure(Failure(.usage, "line \(number) is not JSON: \(error)")))
+  static func read(_ bytes: ByteBuffer, number: Int) -> (id: JSONValue, Result<BatchLine, Failure>)
+  {
+    func wrong(_ what: String) -> Failure { Failure(.usage, "line \(number) \(what)") }
+    let line: JSONText
+    do throws(JSONError) { line = try JSONText(bytes) } catch {
+      return (.null, .failure(wrong("is not JSON: \(error)")))
     }
-    guard case .object(let members) = value else {
-      return (.null, .failure(Failure(.usage, "line \(number) is not a JSON object")))
+    guard line.kind == .object else { return (.null, .failure(wrong("is not a JSON object"))) }
+    var found: JSONText?
+    line.forEachMember { key, value in if found == nil, key == "id" { found = value } }
+    // Each answer repeats it.
+    guard found.map({ $0.count <= 65_536 }) ?? true, let id = try? found?.tree() ?? .null else {
+      return (.null, .failure(wrong("has an id that is longer than 64 KiB")))
     }
     do throws(Failure) {
-      return (value["id"] ?? .null, .success(try BatchLine(members, number)))
+      return (id, .success(try BatchLine(line, number)))
     } catch {
-      return (value["id"] ?? .null, .failure(error))
+      return (id, .failure(error))
     }
   }
 
   /// - Throws: `usage`.
-  private init(_ members: [(key: String, value: JSONValue)], _ number: Int) throws(Failure) {
+  private init(_ line: JSONText, _ number: Int) throws(Failure) {
     func wrong(_ what: String) -> Failure { Failure(.usage, "line \(number): \(what)") }
-    func text(_ member: (key: String, value: JSONValue)) throws(Failure) -> String {
-      guard let text = member.value.text else { throw wrong("\(member.key) is not a text") }
+    func text(_ key: String, _ value: JSONText) throws(Failure) -> String {
+      guard let text = value.text else { throw wrong("\(key) is not a text") }
       return text
     }
+    func secret(_ size: Int, _ write: ((UnsafeRawBufferPointer) -> Void) -> Void) -> SharedSecret {
+      var builder = SecretBuilder(capacity: size)
+      write { builder.append($0) }
+      return SharedSecret(builder.finish())
+    }
     var seen: Set<String> = []
-    for member in members {
-      let shown = DisplayText.oneLine(member.key, limit: 40)
-      guard Self.keys.contains(member.key) else {
+    try line.forEachMember { (key, value) throws(Failure) in
+      let shown = DisplayText.oneLine(key, limit: 40)
+      guard Self.keys.contains(key) else {
         var failure = wrong("\(shown) is not a key of a request")
         failure.hint = "the keys are " + Self.keys.joined(separator: ", ")
         throw failure
       }
       // Programs differ in which of two they take (rule C4).
-      guard seen.insert(member.key).inserted else { throw wrong("\(shown) stands twice") }
-      switch (member.key, member.value) {
+      guard seen.insert(key).inserted else { throw wrong("\(shown) stands twice") }
+      switch (key, value.kind) {
       case ("method", .null), ("headers", .null), ("body", .null): break
       case ("method", _):
-        do throws(Failure) { method = try HTTPMethod.checked(try text(member)) } catch {
+        do throws(Failure) { method = try HTTPMethod.checked(try text(key, value)) } catch {
           throw wrong(error.message)
         }
-      case ("url", _): target = try text(member)
-      case ("headers", .object(let pairs)):
-        for (name, value) in pairs {
-          guard value.text != nil || value == .null else {
+      case ("url", _): target = try text(key, value)
+      case ("headers", .object):
+        try value.forEachMember { (name, value) throws(Failure) in
+          guard value.kind == .string || value.kind == .null else {
             throw wrong("headers: \(DisplayText.oneLine(name, limit: 40)) is not a text")
           }
           headers.append((name, value.text))
         }
       case ("headers", _): throw wrong("headers is not an object")
-      case ("body", _): body = SharedSecret(try text(member))
-      case ("json", let value):
-        var builder = SecretBuilder()
-        value.write(into: &builder)
-        body = SharedSecret(builder.secret())
+      case ("body", .string): body = secret(value.count) { value.writeText(to: $0) }
+      case ("body", _): throw wrong("body is not a text")
+      case ("json", _):
+        body = secret(value.count) { value.write(to: $0) }
         isJSON = true
       default: break
       }

@@ -6,11 +6,12 @@ internal import Glibc
 /// Nothing grows with their number: a line is read when there is room for its request, and answers
 /// that wait for an earlier one are bounded, in number and in bytes.
 final class BatchRun {
-  /// Bytes of one answer, which is held in memory.
-  private static let largestBody = 64 << 20
+  /// Bytes of one answer, and of all that are under way: they are held in memory.
+  private static let largestBody = 16 << 20
+  private static let largestBodies = 24 << 20
   /// How many answers, and how many bytes of them, may wait for an earlier one.
   private static let mostHeld = 1000
-  private static let largestHeld = 64 << 20
+  private static let largestHeld = 16 << 20
 
   /// Why no further request is started.
   private enum Stop {
@@ -68,7 +69,7 @@ final class BatchRun {
     pace = RateLimit(interval: options.retries.rate?.interval ?? 0)
     batch = try ProtectedBatch(
       keeper, options.anonymous ? nil : try app.session(for: choice, keeper),
-      count: options.parallel, largestBody: Self.largestBody)
+      count: options.parallel, largestBody: Self.largestBody, largestBodies: Self.largestBodies)
   }
 
   /// - Returns: the highest exit status of all requests.
@@ -146,40 +147,47 @@ final class BatchRun {
 
   /// Takes an answer, or has the request sent once more. 429 is for all requests: none begins
   /// before the server wants one (rule B6).
-  private func settle(_ flight: Flight, _ outcome: ProtectedBatch.Outcome) {
-    let isPassing =
-      outcome.head.map { RetryPolicy.isPassing(status: $0.status) }
-      ?? [.network, .timeout].contains(outcome.failure?.kind)
-    guard isPassing else {
-      return finish(flight, outcome)
-    }
-    let (now, told) = (
-      Clock.uptime(), outcome.head.flatMap { RetryPolicy.retryAfter($0, now: Clock.now()) }
-    )
+  private func settle(_ flight: Flight, _ answer: ProtectedBatch.Outcome) {
+    let now = Clock.uptime()
+    let told = answer.head.flatMap { RetryPolicy.retryAfter($0, now: Clock.now()) }
+    var outcome = RetryPolicy.Outcome.answer(status: answer.head?.status ?? 0, told: told)
+    // An answer that broke off is none, whatever its status.
+    if let failure = answer.failure, !RetryPolicy.isPassing(outcome) { outcome = .failure(failure) }
     var flight = flight
     flight.failed += 1
+    var tried = RetryPolicy.Tried(method: flight.wanted.request.method)
+    tried.isRepeatable = flight.wanted.request.isRepeatable
+    tried.times = flight.failed
+    tried.elapsed = now - flight.began
     var wait: Double?
-    if policy.covers(method: flight.wanted.request.method) {
-      wait = policy.wait(failed: flight.failed, elapsed: now - flight.began, told: told)
+    switch policy.decide(outcome, of: tried) {
+    case .take: break
+    case .again(let seconds): wait = seconds
+    case .tooLong(let seconds) where answer.head?.status != 429:
+      app.console.notice(
+        "authctl",
+        foreign: "line \(flight.line): the server asks for \(Timestamp.spoken(seconds)); "
+          + "--retry-max-time allows more than 60 s")
+    case .tooLong: break
     }
-    if outcome.head?.status == 429 {
-      let seconds = told ?? wait ?? 1
-      if seconds > max(RetryPolicy.longestWait, policy.maximumTime ?? 0) {
-        if stop == nil { stop = .busy(seconds) }
-      } else if pace.wait(now: now) < seconds {
-        pace.pause(seconds, now: now)
-        app.console.notice("authctl", foreign: "HTTP 429: no request for \(spoken(seconds))")
-      }
-    }
-    guard let wait, stop == nil else {
-      return finish(flight, outcome)
-    }
-    let why = outcome.head.map { "HTTP \($0.status)" } ?? outcome.failure?.message ?? ""
+    if answer.head?.status == 429 { hold(told ?? wait ?? 1, now) }
+    guard let wait, stop == nil else { return finish(flight, answer) }
+    let why = answer.head.map { "HTTP \($0.status)" } ?? answer.failure?.message ?? ""
     app.console.notice(
       "authctl",
       foreign: "line \(flight.line): \(why): again in \(spoken(wait)) "
         + "(\(flight.failed) of \(policy.times))")
-    again.append((now + wait, flight, outcome))
+    again.append((now + wait, flight, answer))
+  }
+
+  /// The server has enough for now: no request begins for so many seconds, or none at all.
+  private func hold(_ seconds: Double, _ now: Double) {
+    if seconds > max(RetryPolicy.longestWait, policy.maximumTime ?? 0) {
+      if stop == nil { stop = .busy(seconds) }
+    } else if pace.wait(now: now) < seconds {
+      pace.pause(seconds, now: now)
+      app.console.notice("authctl", foreign: "HTTP 429: no request for \(spoken(seconds))")
+    }
   }
 
   private func spoken(_ seconds: Double) -> String { Timestamp.spoken(seconds.rounded()) }
@@ -189,9 +197,15 @@ final class BatchRun {
     number += 1
     switch line {
     case .tooLong:
-      return (.null, .failure(Failure(.usage, "line \(number) is longer than 64 MiB")))
+      return (
+        .null,
+        .failure(Failure(.usage, "line \(number) is longer than \(LineInput.longest >> 20) MiB"))
+      )
     case .whole(let bytes):
-      if bytes.allSatisfy({ $0 == 0x20 || $0 == 0x09 || $0 == 0x0D }) { return nil }
+      let isBlank = bytes.withBytes {
+        $0.allSatisfy { $0 == 0x20 || $0 == 0x09 || $0 == 0x0D }
+      }
+      if isBlank { return nil }
       return BatchLine.read(bytes, number: number)
     }
   }
@@ -253,19 +267,24 @@ final class BatchRun {
 
   /// Many short lines are one write(2); none waits longer than what is under way is looked at once.
   private func write(_ line: SharedSecret) {
-    unwritten.append(line.secret)
-    guard unwritten.count > 65_536 else { return }
-    do throws(Failure) { try flush() } catch { failure = failure ?? error }
+    do throws(Failure) {
+      if line.secret.count > 65_536 {
+        try flush()
+        try line.withBytes { (bytes) throws(Failure) in try app.console.write(bytes) }
+      } else {
+        unwritten.append(line.secret)
+        if unwritten.count > 65_536 { try flush() }
+      }
+    } catch {
+      failure = failure ?? error
+    }
   }
 
   private func flush() throws(Failure) {
     if let failure { throw failure }
     guard unwritten.count > 0 else { return }
-    let lines = unwritten.secret()
-    unwritten = SecretBuilder()
-    try lines.withBytes { (bytes) throws(Failure) in
-      try app.console.write(bytes, as: .json)
-    }
+    defer { unwritten.removeAll() }
+    try unwritten.withBytes { (bytes) throws(Failure) in try app.console.write(bytes, as: .json) }
   }
 
   // MARK: - The end

@@ -16,7 +16,7 @@ final class BusGate {
   private let bus: Int32
   private let client: Int32
   private var gauge = BusGauge(message: largestMessage, greeting: largestGreeting)
-  private var work: Ahead?
+  private var work: BackgroundThread?
 
   /// Takes over `bus` and `client`, and passes bytes between them until one of them ends.
   init(bus: Int32, client: Int32) {
@@ -25,7 +25,7 @@ final class BusGate {
   }
 
   /// Begins on a thread of its own, which keeps this object until the end.
-  func open() { work = Ahead { [self] in run() } }
+  func open() { work = BackgroundThread { [self] in run() } }
 
   /// Whether the connection has ended because of a message that was too large.
   func hasRefused(_ join: (pthread_t) -> Int32) -> Bool {
