@@ -36,6 +36,7 @@ enum Main {
       return write(Completion.lines(arguments.dropFirst(2), environment))
     }
     do throws(Failure) {
+      try checkWords(before: "--")
       if arguments.isEmpty { return try Overview.show(environment) }
       return try run(arguments, environment, before)
     } catch {
@@ -61,6 +62,8 @@ enum Main {
       return write(text + "\n")
     case .run(let command, let words, let name):
       type = command
+      // What `exec` runs gets its words as they came.
+      if command != Exec.self { try checkWords(before: nil) }
       begun = (command as? any Command.Type)?.preloads.begin(words, environment)
       do { parsed = try type.parseAsRoot(words) } catch {
         throw CommandFinder.usage(type.message(for: error), of: name, words)
@@ -111,6 +114,29 @@ enum Main {
     }
   }
 
+  /// Refuses words of the command line that are not UTF-8: `CommandLine.arguments` has repaired
+  /// them, and another path or file name than the one given must not be used.
+  ///
+  /// - Parameter end: the word before which they are looked at; nil: all are.
+  /// - Throws: `usage`.
+  private static func checkWords(before end: String?) throws(Failure) {
+    for (number, text) in CommandLine.words.enumerated().dropFirst() {
+      guard let word = String(validatingCString: text) else {
+        throw Failure(
+          .usage, "argument \(number) is not valid UTF-8",
+          hint: "percent-encode it in a URL; reach such a file through < or >")
+      }
+      if word == end { return }
+    }
+  }
+
+  /// Variables that name files, folders and servers for authctl itself.
+  private static let names: Set<String> = [
+    "HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR", "CREDENTIALS_DIRECTORY",
+    "CURL_CA_BUNDLE", "SSL_CERT_FILE", "SSL_CERT_DIR", "DBUS_SESSION_BUS_ADDRESS", "PAGER",
+    "KUBERNETES_EXEC_INFO",
+  ]
+
   /// The one reading of the environment.
   private static func readEnvironment() throws(Failure) -> [String: String] {
     var values: [String: String] = [:]
@@ -118,8 +144,8 @@ enum Main {
     while let text = entry.pointee {
       let isValid = String(validatingCString: text) != nil
       let line = String(cString: text)
-      if !isValid, line.utf8.starts(with: "AUTHCTL_".utf8) {
-        let name = String(decoding: line.utf8.prefix { $0 != UInt8(ascii: "=") }, as: UTF8.self)
+      let name = String(decoding: line.utf8.prefix { $0 != UInt8(ascii: "=") }, as: UTF8.self)
+      if !isValid, name.utf8.starts(with: "AUTHCTL_".utf8) || names.contains(name) {
         throw Failure(.usage, "\(DisplayText.oneLine(name, limit: 60)) is not valid UTF-8")
       }
       if let mark = line.utf8.firstIndex(of: UInt8(ascii: "=")) {
@@ -128,5 +154,12 @@ enum Main {
       entry += 1
     }
     return values
+  }
+}
+
+extension CommandLine {
+  /// The words as they came, the program's name first.
+  fileprivate static var words: [UnsafeMutablePointer<CChar>] {
+    (0..<Int(argc)).compactMap { unsafeArgv[$0] }
   }
 }

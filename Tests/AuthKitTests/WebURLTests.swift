@@ -30,6 +30,53 @@ struct WebURLTests {
     #expect(resolved.text == url.text + "?q=1")
   }
 
+  /// What is mapped to nothing or to digits after libcurl has looked for an address.
+  private static let twofold = [
+    "http://\u{2460}27.1/", "http://\u{2460}27.0.0.1/", "http://\u{FF11}27.1/",
+    "http://\u{FF11}\u{FF12}\u{FF17}.0.0.1/", "http://\u{FEFF}127.1/", "http://127\u{3002}1/",
+    "http://127.0.0.1\u{3002}/", "http://\u{FEFF}0x7f.1/", "http://0\u{FF58}7f000001/",
+    "http://\u{2070}x7f.1/", "http://\u{FF10}177.0.0.1/", "http://\u{B9}27.0.0.1:80/",
+    "http://\u{AD}127.1/", "http://1\u{AD}27.0.0.1/", "http://\u{1D7CF}27.0.0.1/",
+    "http://\u{FEFF}2130706433/", "http://\u{2461}130706433/", "http://\u{FEFF}/",
+    "http://127.0.0\u{FF61}1/",
+  ]
+
+  @Test(arguments: twofold) func aHostThatIsReadInTwoWaysIsRefused(_ text: String) throws {
+    for (source, kind) in [(URLSource.person, Failure.Kind.usage), (.server, .originRefused)] {
+      #expect(throws: Failure.self) { try WebURL(text, from: source) }
+      do throws(Failure) { _ = try WebURL(text, from: source) } catch {
+        #expect(error.kind == kind)
+      }
+      let base = try WebURL("http://a.example/x", from: .person)
+      for reference in [text, String(text.dropFirst("http:".utf8.count))] {
+        do throws(Failure) {
+          _ = try base.resolving(reference, from: source)
+          Issue.record("\(reference) is accepted")
+        } catch {
+          #expect(error.kind == kind)
+        }
+      }
+    }
+  }
+
+  /// Reading what was read changes nothing.
+  @Test(
+    arguments: plain + [
+      "HTTP://LocalHost", "http://127.1/", "http://0x7f.1:8080/a?b=c", "http://2130706433/",
+      "http://[0:0::1]:80/", "https://[2001:DB8:0::1]/x",
+      "http://b\u{FC}cher.example/\u{FC}?\u{FC}=\u{FC}",
+      "http://a/b c?d e", "http://a/?q=%20+%2b&\u{FC}", "http://a/%41%zz", "http://a/./b/../c",
+      "http://a/#f", "http://a?b", "http://EXAMPLE\u{3002}com/", "http://fa\u{DF}.example/",
+      "http://127.0.0.1/\u{FC}", "http://a/\\b", "http://a/%2e%2e/b", "http://a/x?y?z#q",
+    ]) func readingIsIdempotent(_ text: String) throws
+  {
+    let once = try WebURL(text, from: .person)
+    let twice = try WebURL(once.text, from: .person)
+    #expect(twice.text == once.text && twice.origin == once.origin && twice.path == once.path)
+    #expect(twice.query == once.query)
+    _ = try once.handle()
+  }
+
   @Test(arguments: other) func isLeftToLibcurl(_ text: String) {
     #expect(PlainURL(text) == nil)
   }

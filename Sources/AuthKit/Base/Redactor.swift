@@ -147,7 +147,7 @@ extension Redactor {
   /// `names`, in the query and in the fragment; user information is left out. Names are compared
   /// percent-decoded, in ASCII lower case; `a[b]` counts as `a[b]` and as `b`.
   package static func maskedQuery(_ url: String, names: Set<String> = []) -> String {
-    let bytes = withoutUserInformation(url)
+    let bytes = userInformationRemoved(from: Array(url.utf8))
     guard let start = bytes.firstIndex(where: isQueryMark) else {
       return String(decoding: bytes, as: UTF8.self)
     }
@@ -168,7 +168,9 @@ extension Redactor {
 
   /// `url` without query, fragment and user information, for messages.
   package static func withoutQuery(_ url: String) -> String {
-    String(decoding: withoutUserInformation(url).prefix { !isQueryMark($0) }, as: UTF8.self)
+    String(
+      decoding: userInformationRemoved(from: Array(url.utf8)).prefix { !isQueryMark($0) },
+      as: UTF8.self)
   }
 
   /// What may be told of a body that holds secrets: `[json, 212 bytes: token, user]`.
@@ -204,32 +206,7 @@ extension Redactor {
     }
   }
 
-  private static func isQueryMark(_ byte: UInt8) -> Bool { "?#".utf8.contains(byte) }
-
-  // As libcurl reads it: any number of slashes after the scheme, then up to the last `@` before
-  // the next slash. A text without a scheme may be `user:password@proxy:3128`.
-  private static func withoutUserInformation(_ url: String) -> [UInt8] {
-    let bytes = Array(url.utf8)
-    func isSlash(_ byte: UInt8?) -> Bool { byte.map("/\\".utf8.contains) ?? false }
-    var start = 0
-    let scheme = bytes.prefix { $0 != UInt8(ascii: ":") && !isSlash($0) && !isQueryMark($0) }
-    if bytes.dropFirst(scheme.count).starts(with: ":/".utf8) {
-      start = scheme.count + 1
-    } else if isSlash(bytes.first), !isSlash(bytes.dropFirst().first) {
-      return bytes
-    }
-    while start < bytes.count, isSlash(bytes[start]) { start += 1 }
-    var authority = bytes[start...].prefix { $0 != UInt8(ascii: "/") && !isQueryMark($0) }
-    // No port: a password with a `/`, `?` or `#` that should have been percent-encoded.
-    let port = authority.drop { $0 != UInt8(ascii: ":") }.dropFirst()
-    if authority.first != UInt8(ascii: "["), !authority.contains(UInt8(ascii: "@")),
-      !port.allSatisfy({ (0x30...0x39).contains($0) })
-    {
-      authority = bytes[start...]
-    }
-    guard let at = authority.lastIndex(of: UInt8(ascii: "@")) else { return bytes }
-    return Array(bytes[..<start] + bytes[(at + 1)...])
-  }
+  static func isQueryMark(_ byte: UInt8) -> Bool { "?#".utf8.contains(byte) }
 
   private static func isNamed(_ parameter: ArraySlice<UInt8>, in names: Set<String>) -> Bool {
     var name: [UInt8] = []

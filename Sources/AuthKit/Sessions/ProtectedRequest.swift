@@ -31,11 +31,15 @@ extension SessionKeeper {
 
   /// Refuses a URL that the session was not made for, before anything is sent.
   package func check(_ url: WebURL, for session: Session) throws(Failure) {
-    if try permittedOrigins(of: session).contains(url.origin) { return }
-    if try api.requestOrigins().contains(url.origin) { throw api.notPinned(url.origin) }
+    try check(url.origin, for: session)
+  }
+
+  func check(_ origin: Origin, for session: Session) throws(Failure) {
+    if try permittedOrigins(of: session).contains(origin) { return }
+    if try api.requestOrigins().contains(origin) { throw api.notPinned(origin) }
     throw Failure(
       .originRefused,
-      "\(profile.name): refused to send the credential of \(api.base.origin) to \(url.origin)",
+      "\(profile.name): refused to send the credential of \(api.base.origin) to \(origin)",
       hint: "network.allow_origins in the profile, then a new login, would allow it")
   }
 

@@ -355,7 +355,7 @@ package final class RecipeClient {
   /// where no header does.
   ///
   /// - Throws: `input_needed` when the session lacks a value.
-  package func credentialHeader(of session: Session) throws(Failure) -> (
+  func credentialHeader(of session: Session) throws(Failure) -> (
     name: String, value: String
   )? {
     let wanted: Template.Name = profile.recipe.session.keepPassword ? .password : .accessToken
@@ -388,7 +388,7 @@ package final class RecipeClient {
   ///
   /// - Throws: `usage` for a template that names something else, `input_needed` for a value that the
   ///   session does not have.
-  package func text(
+  func text(
     _ template: String, of session: Session, passwords: Bool = false
   ) throws(Failure) -> String {
     let template = try checkText(template, passwords: passwords)

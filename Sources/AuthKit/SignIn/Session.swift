@@ -7,7 +7,7 @@ package struct Session {
   /// New at each login, kept through refreshes (rule B1).
   package var generation: String
   /// `access_token`, `refresh_token`, `app_key`, `session.NAME`; for a stored password `password`.
-  package var values: TemplateValues
+  var values: TemplateValues
   /// When the access token ends, by this machine's clock; nil when the server did not tell.
   package var expiresAt: Timestamp?
   /// Seconds between its issue and its end.
@@ -52,8 +52,17 @@ package struct Session {
     }
   }
 
-  /// The access token.
-  package var accessToken: SharedSecret? { values[.accessToken] }
+  /// The access token; for other programs through `SessionKeeper.handOver` only.
+  var accessToken: SharedSecret? { values[.accessToken] }
+
+  /// Whether what is stored is the password itself (rule B15).
+  package var keepsPassword: Bool { values[.password] != nil }
+
+  /// Whether both have an access token, and not the same one.
+  package func hasOtherToken(than other: Session) -> Bool {
+    guard let own = accessToken, let others = other.accessToken else { return false }
+    return !own.hasSameBytes(as: others)
+  }
 
   /// A new session, with a generation of its own.
   package init(

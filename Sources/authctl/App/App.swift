@@ -87,7 +87,7 @@ final class App {
 
   private static func knownHome(_ environment: [String: String]) -> String? {
     if let home = environment["HOME"], !home.isEmpty { return home }
-    return getpwuid(geteuid()).map { String(cString: $0.pointee.pw_dir) }
+    return getpwuid(geteuid()).flatMap { String(validatingCString: $0.pointee.pw_dir) }
   }
 
   private static func homelessHint(_ environment: [String: String]) -> String? {
@@ -99,7 +99,8 @@ final class App {
   private static func absolute(_ path: String) -> String {
     guard path.utf8.first != UInt8(ascii: "/"), let current = getcwd(nil, 0) else { return path }
     defer { free(current) }
-    return String(cString: current) + "/" + path
+    // A folder whose name is no UTF-8 is the current one all the same.
+    return String(validatingCString: current).map { $0 + "/" + path } ?? path
   }
 
   // MARK: - Configuration

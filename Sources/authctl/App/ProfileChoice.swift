@@ -59,7 +59,9 @@ extension App {
     let isPath = target.utf8.first == UInt8(ascii: "/") && !target.utf8.starts(with: "//".utf8)
     guard isPath || isURL(target) else {
       throw Failure(
-        .usage, "\(DisplayText.oneLine(target, limit: 80)) is neither a path nor a URL",
+        .usage,
+        "\(DisplayText.oneLine(Redactor.withoutUserInformation(target), limit: 80)) is neither a "
+          + "path nor a URL",
         hint: "a target begins with /, http:// or https://")
     }
   }
@@ -67,7 +69,7 @@ extension App {
   /// Refuses an API's address that has no scheme.
   func checkURL(_ address: String) throws(Failure) {
     guard !isURL(address) else { return }
-    let shown = DisplayText.oneLine(address, limit: 60)
+    let shown = DisplayText.oneLine(Redactor.withoutUserInformation(address), limit: 60)
     throw Failure(.usage, "\(shown) is not a URL", hint: "write https://\(shown)")
   }
 

@@ -118,7 +118,8 @@ func split(
 ) throws(Failure) -> (String, String) {
   guard let place = text.utf8.firstIndex(of: UInt8(ascii: mark)), place != text.utf8.startIndex
   else {
-    throw Failure(.usage, "\(option) \(DisplayText.oneLine(text, limit: 60)): write \(form)")
+    let shown = DisplayText.oneLine(Redactor.withoutUserInformation(text), limit: 60)
+    throw Failure(.usage, "\(option) \(shown): write \(form)")
   }
   return (
     String(decoding: text.utf8[..<place], as: UTF8.self),

@@ -78,7 +78,7 @@ struct StoredSession {
     secondsLeft = session.secondsLeft(now: Clock.now())
     isRefreshable = session.isRenewable
     keepsCommand = session.again != nil
-    isPassword = session.values[.password] != nil
+    isPassword = session.keepsPassword
     state = (secondsLeft ?? 1) > 0 ? .valid : isRefreshable ? .refreshable : .expired
   }
 

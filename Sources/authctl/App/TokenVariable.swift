@@ -4,14 +4,19 @@ internal import AuthKit
 extension App {
   /// The session that a variable gives for `choice`; nil when none does (contract section 4).
   ///
-  /// - Throws: `origin_refused` when `AUTHCTL_TOKEN` belongs to another origin (rule A1).
+  /// - Throws: `origin_refused` when `AUTHCTL_TOKEN` belongs to another origin, `usage` when
+  ///   `AUTHCTL_TOKEN_FOR_NAME` fits two profiles (rule A1).
   func environmentSession(for choice: ProfileChoice) throws(Failure) -> Session? {
     let own = "AUTHCTL_TOKEN_FOR_" + Self.variableName(of: choice.profile.name)
     let variables = [own, "AUTHCTL_TOKEN", "AUTHCTL_TOKEN_FILE"]
     guard let variable = variables.first(where: { !(environment[$0] ?? "").isEmpty }),
       let value = environment[variable]
     else { return nil }
-    if variable != own { try checkPin(variable, choice) }
+    if variable == own {
+      try checkName(own, choice.profile)
+    } else {
+      try checkPin(variable, choice)
+    }
     let base = try WebURL(choice.profile.url, from: .person)
     var values = TemplateValues()
     values[.accessToken] = SharedSecret(
@@ -46,10 +51,30 @@ extension App {
         .originRefused, "\(variable) belongs to \(pinned) (AUTHCTL_URL), not to \(origin)",
         hint: "unset \(variable), or give -p the profile of \(pinned)")
     }
-    guard choice.isByURL, try profiles.names().count > 1 else { return }
+    guard choice.isByURL, try profiles.names().count > 1 || isNamedElsewhere(choice) else { return }
     throw Failure(
       .originRefused, "\(variable) is not sent to a profile that only a URL chose: \(origin)",
       hint: "-p \(choice.profile.name), or AUTHCTL_URL=\(origin), says where it belongs")
+  }
+
+  /// A variable's name does not tell `my-shop` from `my.shop`: one that fits both serves neither.
+  private func checkName(_ variable: String, _ profile: Profile) throws(Failure) {
+    let start = "AUTHCTL_TOKEN_FOR_"
+    let others = try profiles.names().filter {
+      !$0.utf8.elementsEqual(profile.name.utf8) && start + Self.variableName(of: $0) == variable
+    }
+    guard !others.isEmpty else { return }
+    throw Failure(
+      .usage,
+      "\(variable) fits several profiles: "
+        + ([profile.name] + others).sorted().joined(separator: ", "),
+      hint: "AUTHCTL_TOKEN with AUTHCTL_URL serves one")
+  }
+
+  /// Whether `AUTHCTL_PROFILE` names another profile, a file in place perhaps.
+  private func isNamedElsewhere(_ choice: ProfileChoice) -> Bool {
+    guard let name = environment["AUTHCTL_PROFILE"], !name.isEmpty else { return false }
+    return !name.utf8.elementsEqual(choice.profile.name.utf8)
   }
 
   /// What a person gives must be fit for a header at once: it is their mistake, not a server's.

@@ -8,9 +8,10 @@ struct Exec: Command {
     commandName: "exec", abstract: "Run a program with a token in its environment or in a file.",
     usage: "authctl exec [<options>] -- <cmd> [<args> ...]",
     discussion: """
-      The program gets AUTHCTL_TOKEN, AUTHCTL_URL and AUTHCTL_PROFILE, or what
-      --env asks for. The exit status is the program's; 125 when authctl failed
-      before it, 126 and 127 when it could not be run.
+      The program gets AUTHCTL_URL and AUTHCTL_PROFILE, and the token in
+      AUTHCTL_TOKEN or as --env and --file ask. It inherits no other token. The
+      exit status is the program's; 125 when authctl failed before it, 126 and 127
+      when it could not be run.
 
       Examples:
         authctl exec -p shop -- ./deploy.sh
@@ -22,7 +23,8 @@ struct Exec: Command {
   @Option(
     parsing: .unconditionalSingleValue,
     help: ArgumentHelp(
-      "This variable, and no others: the token, or a text.", valueName: "name[=template]"))
+      "Set this variable instead of AUTHCTL_TOKEN: the token, or a text.",
+      valueName: "name[=template]"))
   var env: [String] = []
 
   @Option(
@@ -73,11 +75,15 @@ struct Exec: Command {
     for variable in variables {
       try keeper.api.checkText(variable.template, passwords: allowPassword)
     }
+    try checkKeptVariables()
     var session = login ? try signIn(keeper, app) : try app.session(for: choice, keeper)
     var isEnded = !login
     defer { if !isEnded { endLogin(session, keeper, app) } }
-    if !login { session = try keeper.fresh(session) }
-    var environment = try environment(for: session, variables, keeper, app)
+    let handed = try keeper.handOver(session) { (session) throws(Failure) in
+      login ? session : try keeper.fresh(session)
+    }
+    session = handed.session
+    var environment = try environment(for: handed, variables, keeper, app)
     guard file || login else {
       return report(
         Child(command, environment: environment, before: app.before, inherited: inherited)
@@ -85,7 +91,7 @@ struct Exec: Command {
     }
     let relay = try SignalRelay(SignalRelay.endings + [SIGUSR1, SIGUSR2, SIGCHLD])
     defer { relay.end() }
-    let tokenFile = file ? try makeFile(session, keeper, app) : nil
+    let tokenFile = file ? try makeFile(handed, keeper, app) : nil
     defer { tokenFile?.remove() }
     for (name, value) in fileVariables(tokenFile) { environment[name] = value }
     // While signals are held back.
@@ -139,11 +145,13 @@ struct Exec: Command {
     _ session: inout Session, _ tokenFile: TokenFile, _ keeper: SessionKeeper, _ app: App
   ) -> Double {
     do throws(Failure) {
-      let old = session.accessToken
-      session = login ? try keeper.freshInMemory(session) : try keeper.fresh(session)
-      if let token = session.accessToken, old.map({ !token.hasSameBytes(as: $0) }) ?? true {
+      let handed = try keeper.handOver(session) { (session) throws(Failure) in
+        login ? try keeper.freshInMemory(session) : try keeper.fresh(session)
+      }
+      if handed.session.hasOtherToken(than: session), let token = handed.token {
         try tokenFile.write(token.secret)
       }
+      session = handed.session
     } catch {
       app.console.warn("the token in \(tokenFile.path) was not renewed: \(error.message)")
       // Sooner where less is left than that.
@@ -157,28 +165,40 @@ struct Exec: Command {
 
   // MARK: - Environment
 
-  private static let forbidden = ["PATH", "IFS", "BASH_ENV", "ENV"]
+  /// What `--env` does not set: how programs are found, and what says whose a token is.
+  private static let forbidden = [
+    "PATH", "IFS", "BASH_ENV", "ENV", "AUTHCTL_URL", "AUTHCTL_PROFILE",
+  ]
+  private static let forbiddenStarts = ["LD_", "AUTHCTL_TOKEN_"]
 
+  /// The program's variables. Whatever it gets of the session, it gets with the API that this is
+  /// for; an inherited token, of whatever API, is taken away (rule A1).
   private func environment(
-    for session: Session, _ variables: [(name: String, template: String)],
+    for handed: HandedSession, _ variables: [(name: String, template: String)],
     _ keeper: SessionKeeper, _ app: App
   ) throws(Failure) -> [String: String] {
     var environment = SecretCommand.withoutSecrets(app.environment)
+    // Set by an outer `exec --file`.
+    environment["BEARER_TOKEN_FILE"] = nil
     for name in envKeep { environment[name] = app.environment[name] }
-    if env.isEmpty {
-      environment["AUTHCTL_URL"] = keeper.api.profile.url
-      // What only AUTHCTL_URL describes has no name by which it could be found.
-      let profile = keeper.api.profile
-      environment["AUTHCTL_PROFILE"] = profile.file == nil ? nil : profile.name
-    }
-    if env.isEmpty, !file {
-      environment["AUTHCTL_TOKEN"] = try keeper.api.text("{access_token}", of: session)
-    }
+    let profile = keeper.api.profile
+    environment["AUTHCTL_URL"] = profile.url
+    // What only AUTHCTL_URL describes has no name by which it could be found.
+    environment["AUTHCTL_PROFILE"] = profile.file == nil ? nil : profile.name
+    if env.isEmpty, !file { environment["AUTHCTL_TOKEN"] = try handed.text("{access_token}") }
     for variable in variables {
-      environment[variable.name] = try keeper.api.text(
-        variable.template, of: session, passwords: allowPassword)
+      environment[variable.name] = try handed.text(variable.template, passwords: allowPassword)
     }
     return environment
+  }
+
+  /// Refuses to keep an inherited token that would be taken for one of this API.
+  private func checkKeptVariables() throws(Failure) {
+    let ours = ["AUTHCTL_TOKEN", "AUTHCTL_TOKEN_FILE"]
+    guard let name = envKeep.first(where: ours.contains) else { return }
+    throw Failure(
+      .usage, "--env-keep \(name): the program gets a token of the profile, and no other",
+      hint: "AUTHCTL_TOKEN_FOR_NAME can be kept: it serves the profile NAME only")
   }
 
   /// What `--env` asks for, in its order.
@@ -189,7 +209,8 @@ struct Exec: Command {
     for item in env {
       let mark = item.utf8.firstIndex(of: UInt8(ascii: "="))
       let name = String(decoding: item.utf8[..<(mark ?? item.utf8.endIndex)], as: UTF8.self)
-      guard Self.isName(name), !Self.forbidden.contains(name), !name.utf8.starts(with: "LD_".utf8)
+      guard Self.isName(name), !Self.forbidden.contains(name),
+        !Self.forbiddenStarts.contains(where: { name.utf8.starts(with: $0.utf8) })
       else {
         throw Failure(
           .usage, "--env \(DisplayText.oneLine(name, limit: 60)): not a variable that may be set")
@@ -211,14 +232,16 @@ struct Exec: Command {
   }
 
   private func makeFile(
-    _ session: Session, _ keeper: SessionKeeper, _ app: App
+    _ handed: HandedSession, _ keeper: SessionKeeper, _ app: App
   ) throws(Failure) -> TokenFile {
     guard let folder = tokenDirectory ?? TokenFile.runtimeFolder(app.environment) else {
       throw Failure(
         .storeMissing, "there is no runtime directory for the token's file",
         hint: "--token-dir DIR names a folder; best one in memory, below /dev/shm")
     }
-    guard let token = session.accessToken else { throw keeper.notSignedIn(session.account) }
+    guard let token = handed.token else {
+      throw keeper.notSignedIn(handed.session.account)
+    }
     let tokenFile = try TokenFile(below: folder + "/authctl-exec")
     try tokenFile.write(token.secret)
     return tokenFile

@@ -24,8 +24,7 @@ struct HelperBazel: Command {
       throw Failure(.usage, "unknown operation \(DisplayText.oneLine(operation, limit: 40))")
     }
     let request = HelperCredential.input().flatMap { try? JSONValue.parse($0) }
-    guard let uri = request?["uri"]?.text, URLWords.hasScheme(uri),
-      let origin = HelperCredential.origin(ofHost: uri),
+    guard let uri = request?["uri"]?.text, let origin = Origin(canonicalStartOf: uri),
       let found = try HelperCredential(app: app, givesPasswords: false).credential(for: origin)
     else {
       try app.console.out(#"{"headers":{}}"#)

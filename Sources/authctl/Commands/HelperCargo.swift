@@ -42,7 +42,7 @@ struct HelperCargo: Command {
     let sparse = "sparse+"
     guard index.utf8.starts(with: sparse.utf8) else { return failure("url-not-supported") }
     let url = String(decoding: index.utf8.dropFirst(sparse.utf8.count), as: UTF8.self)
-    guard URLWords.hasScheme(url), let origin = HelperCredential.origin(ofHost: url),
+    guard let origin = Origin(canonicalStartOf: url),
       let found = try HelperCredential(app: app, givesPasswords: false).credential(for: origin)
     else { return failure("not-found") }
     // cargo sends what it is given as the whole of Authorization.

@@ -29,7 +29,13 @@ struct HelperCurlConfig: Command {
     let found = try HelperCredential(app: app, givesPasswords: false).credentialOfNamed(for: nil)
     var urls: [WebURL] = []
     for target in targets {
+      try app.checkTarget(target)
       let url = try found.keeper.api.url(for: target)
+      guard !URLWords.hasScheme(target) || Origin(canonicalStartOf: target) == url.origin else {
+        throw Failure(
+          .originRefused, "the target's host is not written in its plain form",
+          hint: "write \(url.origin)")
+      }
       try found.keeper.check(url, for: found.session)
       urls.append(url)
     }

@@ -35,7 +35,7 @@ struct HelperDocker: Command {
       String(decoding: $0, as: UTF8.self).trimmingLineEnd
     }
     let answerer = HelperCredential(app: app, givesPasswords: true)
-    guard let server, let origin = HelperCredential.origin(ofHost: server),
+    guard let server, let origin = HelperCredential.origin(ofRegistry: server),
       let found = try answerer.credential(for: origin)
     else {
       // The words by which docker knows that there is none, and goes on without.

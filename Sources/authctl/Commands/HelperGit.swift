@@ -25,8 +25,7 @@ struct HelperGit: Command {
       return 0
     }
     guard let scheme = request["protocol"], scheme == "https" || scheme == "http",
-      let host = request["host"], !host.isEmpty,
-      let origin = HelperCredential.origin(ofHost: "\(scheme)://\(host)")
+      let host = request["host"], let origin = Origin(canonical: "\(scheme)://\(host)")
     else { return 0 }
     let answerer = HelperCredential(app: app, givesPasswords: true)
     guard

@@ -29,14 +29,8 @@ struct HelperKubectl: Command {
     guard globals.profile != nil else {
       throw Failure(.usage, "kubectl does not name the cluster", hint: "-p NAME says which")
     }
-    let info = try? JSONValue.parse(app.environment["KUBERNETES_EXEC_INFO"] ?? "")
-    var origin: Origin?
-    if let server = info?["spec"]?["cluster"]?["server"]?.text {
-      guard let found = HelperCredential.origin(ofHost: server) else {
-        throw Failure(.originRefused, "KUBERNETES_EXEC_INFO names a server that is not a URL")
-      }
-      origin = found
-    }
+    let info = try Self.info(app.environment["KUBERNETES_EXEC_INFO"] ?? "")
+    let origin = try info.map { (info) throws(Failure) in try Self.server(of: info) } ?? nil
     let found = try HelperCredential(app: app, givesPasswords: false).credentialOfNamed(for: origin)
     let known = [
       "client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1",
@@ -55,5 +49,39 @@ struct HelperKubectl: Command {
         ),
       ]))
     return 0
+  }
+
+  /// What kubectl says of the cluster, an ExecCredential; nil where it says nothing.
+  private static func info(_ text: String) throws(Failure) -> JSONValue? {
+    if text.isEmpty { return nil }
+    guard let info = try? JSONValue.parse(text), case .object = info else {
+      throw unreadable("is not a JSON object")
+    }
+    return info
+  }
+
+  /// The origin of `spec.cluster.server`; nil without `provideClusterInfo`, which brings `cluster`.
+  ///
+  /// - Throws: `origin_refused` where there is a cluster and its server is not clear.
+  private static func server(of info: JSONValue) throws(Failure) -> Origin? {
+    func member(_ pointer: String) throws(Failure) -> JSONValue? {
+      do throws(JSONPointerError) { return try info.at(pointer) } catch {
+        throw unreadable("has a key twice")
+      }
+    }
+    guard let spec = try member("/spec") else { return nil }
+    guard case .object = spec else { throw unreadable("has a spec that is not an object") }
+    guard let cluster = try member("/spec/cluster") else { return nil }
+    guard case .object = cluster, let server = try member("/spec/cluster/server")?.text else {
+      throw unreadable("names a cluster without a server")
+    }
+    guard let origin = Origin(canonicalStartOf: server) else {
+      throw unreadable("names a server that is not a URL in its plain form")
+    }
+    return origin
+  }
+
+  private static func unreadable(_ what: String) -> Failure {
+    Failure(.originRefused, "KUBERNETES_EXEC_INFO \(what)")
   }
 }

@@ -81,8 +81,7 @@ struct JWTDecode: Command {
       let choice = try app.choose()
       let keeper = try app.keeper(for: choice.profile, mayPrompt: false)
       let session = try app.session(for: choice, keeper)
-      guard let token = session.accessToken else { throw keeper.notSignedIn(session.account) }
-      return token.secret.copy()
+      return try keeper.tokenToRead(of: session)
     }
     // A token in the arguments can be read by every user of the machine (rule B7).
     guard !Self.looksLikeToken(file) else {

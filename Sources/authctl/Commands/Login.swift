@@ -220,9 +220,7 @@ struct Login: Command {
   private func endOld(
     _ old: Session?, _ new: Session, _ keeper: SessionKeeper, _ app: App
   ) throws(Failure) {
-    guard let old, let oldToken = old.accessToken, let newToken = new.accessToken,
-      !oldToken.hasSameBytes(as: newToken)
-    else { return }
+    guard let old, new.hasOtherToken(than: old) else { return }
     if let reason = keeper.revoke(old).1 {
       app.console.warn("the session before could not be ended: \(reason.message)")
     }

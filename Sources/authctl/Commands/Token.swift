@@ -40,18 +40,20 @@ struct PrintToken: Command {
     let choice = try app.choose()
     try Messages.refusePassword(choice.profile, allowed: allowPassword)
     let keeper = try app.keeper(for: choice.profile)
-    var session = try app.session(for: choice, keeper)
-    session =
+    let handed = try keeper.handOver(try app.session(for: choice, keeper)) {
+      (session) throws(Failure) in
       forceRefresh && session.variable == nil
-      ? try keeper.renewed(session, .asked) : try keeper.fresh(session, minimum: minTTL?.seconds)
+        ? try keeper.renewed(session, .asked) : try keeper.fresh(session, minimum: minTTL?.seconds)
+    }
+    let session = handed.session
     if let minTTL, let left = session.secondsLeft(now: Clock.now()), left < minTTL.seconds {
       throw keeper.expired(session, .asked, "no token of \(Timestamp.spoken(minTTL.seconds))")
     }
-    let carrier = try keeper.api.credentialHeader(of: session)
+    let carrier = try handed.header()
     if output.json {
       try app.console.out(
         JSONValue.object([
-          ("access_token", session.accessToken.map { .string($0.text) } ?? nil),
+          ("access_token", handed.token.map { .string($0.text) } ?? nil),
           ("expires_at", Messages.time(session.expiresAt)),
           (
             "header",
@@ -65,7 +67,7 @@ struct PrintToken: Command {
       }
       try app.console.out("\(carrier.name): \(carrier.value)")
     } else {
-      guard let token = session.accessToken else { throw keeper.notSignedIn(session.account) }
+      guard let token = handed.token else { throw keeper.notSignedIn(session.account) }
       try app.console.out(token.secret)
     }
     return 0

@@ -115,7 +115,9 @@ enum CommandFinder {
       guard let next = known.first(where: { $0.name == word }) else {
         let near = nearest(word, in: known.map { $0.name } + ["help"] + (depth == 0 ? topics : []))
         throw Failure(
-          .usage, "unknown command \(DisplayText.oneLine(word, limit: 40))",
+          .usage,
+          "unknown command "
+            + DisplayText.oneLine(Redactor.withoutUserInformation(word), limit: 40),
           hint: near.map { "did you mean \($0)?" } ?? "authctl help lists all commands")
       }
       command = next
@@ -157,9 +159,22 @@ enum CommandFinder {
     command.configuration.subcommands
   }
 
+  /// The parser's message, which repeats words as they were given.
+  private static func withoutUserInformation(_ message: String, _ words: [String]) -> String {
+    var message = message
+    for word in words {
+      let shown = Redactor.withoutUserInformation(word)
+      if shown.utf8.elementsEqual(word.utf8) { continue }
+      let (before, after) = message.separated(by: word)
+      if let after { message = before + shown + after }
+    }
+    return message
+  }
+
   /// The parser's message about `words` as a failure: its question becomes the hint.
   static func usage(_ message: String, of command: String, _ words: [String]) -> Failure {
-    let parts = DisplayText.oneLine(message, limit: 200).separated(by: " Did you mean ")
+    let parts = DisplayText.oneLine(withoutUserInformation(message, words), limit: 200)
+      .separated(by: " Did you mean ")
     var text = parts.0
     let hint = parts.1.map { "did you mean " + $0 }
     while let last = text.utf8.last, last == UInt8(ascii: ".") { text.removeLast() }

@@ -74,7 +74,8 @@ extension Topics {
       AUTHCTL_TOKEN             An access token instead of a stored session, for
                                 one origin: that of AUTHCTL_URL, else of the
                                 profile that is named, default or the only one.
-      AUTHCTL_TOKEN_FOR_NAME    The same for the profile NAME; comes first.
+      AUTHCTL_TOKEN_FOR_NAME    The same for the profile NAME; comes first. A
+                                name that fits two profiles serves neither.
       AUTHCTL_TOKEN_FILE        A file that holds the token, read at each use.
       AUTHCTL_STORE_KEY_FILE    The key of the store "file".
       AUTHCTL_STORE_PASSPHRASE  Its passphrase instead.
@@ -101,9 +102,10 @@ extension Topics {
       PAGER                     Shows "authctl help ..." on a terminal, and
                                 nothing else.
 
-    To the program that it runs, exec gives AUTHCTL_TOKEN, AUTHCTL_URL and
-    AUTHCTL_PROFILE, or what its options ask for: with --file AUTHCTL_TOKEN_FILE
-    and AUTHCTL_TOKEN_DIR.
+    To the program that it runs, exec gives AUTHCTL_URL and AUTHCTL_PROFILE, and
+    AUTHCTL_TOKEN or what its options ask for: with --file AUTHCTL_TOKEN_FILE,
+    BEARER_TOKEN_FILE and AUTHCTL_TOKEN_DIR. Other tokens are taken out of its
+    environment.
     """
 
   private static let recipes = """

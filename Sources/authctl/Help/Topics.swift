@@ -20,7 +20,8 @@ enum Topics {
     AUTHCTL_TOKEN serves one origin: that of AUTHCTL_URL, else of the profile that
     -p, AUTHCTL_PROFILE or default_profile names, else of the only profile.
     AUTHCTL_TOKEN_FILE names a file that holds the token and is read at each use;
-    AUTHCTL_TOKEN_FOR_NAME serves the profile NAME and comes first.
+    AUTHCTL_TOKEN_FOR_NAME serves the profile NAME and comes first; where it fits
+    two profiles (my-shop and my.shop), it serves neither.
 
     Several steps share a session in sealed files, below AUTHCTL_STATE_DIR
     (~/.local/state/authctl). They need a key, made in the job:

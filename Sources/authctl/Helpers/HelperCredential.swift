@@ -3,8 +3,9 @@ internal import Glibc
 
 /// What the credential helpers share: who is asked for, and what may be handed out (rules A5, A16).
 ///
-/// A helper answers only for an origin that was fixed at sign-in, of exactly one profile. It never
-/// asks anybody, signs in or opens a browser; it renews.
+/// A helper answers only for an origin that was fixed at sign-in, of exactly one profile, and that
+/// the program spells as authctl does: nothing is normalised until it matches. It never asks
+/// anybody, signs in or opens a browser; it renews.
 struct HelperCredential {
   /// A credential, ready to be written.
   struct Credential {
@@ -27,23 +28,29 @@ struct HelperCredential {
   func credential(for origin: Origin, username: String? = nil) throws(Failure) -> Credential? {
     guard origin.isSecure || origin.isLoopback else { return nil }
     guard let choice = try choice(for: origin) else { return nil }
-    return try credential(of: choice, for: origin, username: username)
+    let keeper = try keeper(for: choice.profile)
+    let session: Session?
+    do throws(Failure) { session = try self.session(choice, keeper, username) } catch {
+      // AUTHCTL_TOKEN is of another API.
+      if error.kind == .originRefused { return nil }
+      throw error
+    }
+    guard let session, try keeper.permittedOrigins(of: session).contains(origin) else { return nil }
+    return try credential(of: session, keeper, for: origin)
   }
 
   /// The credential of the profile that is named, whatever asks.
   ///
+  /// - Parameter origin: where it is to be sent; nil: to the origin of the profile's `url`.
   /// - Throws: as of other commands; `origin_refused` when `origin` is not the session's.
   func credentialOfNamed(for origin: Origin?) throws(Failure) -> Credential {
     let choice = try app.choose()
-    let keeper = try app.keeper(for: choice.profile, mayPrompt: false)
-    let home = origin ?? keeper.api.base.origin
-    guard let credential = try credential(of: choice, for: home, username: nil) else {
-      guard try session(choice, keeper, nil) != nil else {
-        throw keeper.notSignedIn(app.namedAccount(choice.profile)?.name)
-      }
-      throw Failure(
-        .originRefused, "\(choice.profile.name): nothing is handed out for \(home)",
-        hint: "authctl status tells what is signed in")
+    let keeper = try keeper(for: choice.profile)
+    guard let session = try session(choice, keeper, nil) else {
+      throw keeper.notSignedIn(app.namedAccount(choice.profile)?.name)
+    }
+    guard let credential = try credential(of: session, keeper, for: origin) else {
+      throw Failure(.usage, "\(choice.profile.name) sends no header with a credential")
     }
     return credential
   }
@@ -57,23 +64,24 @@ struct HelperCredential {
       else { continue }
       if origins.contains(origin) { found.append(profile) }
     }
-    return found.count == 1 ? ProfileChoice(profile: found[0], reason: "by its origin") : nil
+    guard found.count == 1 else { return nil }
+    return ProfileChoice(profile: found[0], reason: "by its origin", isByURL: true)
+  }
+
+  private func keeper(for profile: Profile) throws(Failure) -> SessionKeeper {
+    if !givesPasswords { try Messages.refusePassword(profile, allowed: false) }
+    return try app.keeper(for: profile, mayPrompt: false)
   }
 
   private func credential(
-    of choice: ProfileChoice, for origin: Origin, username: String?
+    of session: Session, _ keeper: SessionKeeper, for origin: Origin?
   ) throws(Failure) -> Credential? {
-    let profile = choice.profile
-    let keepsPassword = profile.recipe.session.keepPassword
-    if keepsPassword, !givesPasswords { try Messages.refusePassword(profile, allowed: false) }
-    let keeper = try app.keeper(for: profile, mayPrompt: false)
-    guard let session = try session(choice, keeper, username),
-      try keeper.permittedOrigins(of: session).contains(origin)
-    else { return nil }
-    let fresh = try keeper.fresh(session)
-    let secret = keepsPassword ? fresh.values[.password] : fresh.accessToken
-    guard let header = try keeper.api.credentialHeader(of: fresh), let secret else { return nil }
-    return Credential(session: fresh, keeper: keeper, header: header, secret: secret.text)
+    let handed = try keeper.handOver(session, for: origin) { (session) throws(Failure) in
+      try keeper.fresh(session)
+    }
+    guard let header = try handed.header(), let secret = handed.secret else { return nil }
+    return Credential(
+      session: handed.session, keeper: keeper, header: header, secret: secret.text)
   }
 
   private func session(
@@ -130,10 +138,9 @@ struct HelperCredential {
     }
   }
 
-  /// The origin of a host with or without scheme, as programs name registries.
-  static func origin(ofHost text: String) -> Origin? {
-    let isURL = URLWords.hasScheme(text)
-    guard let url = try? WebURL(isURL ? text : "https://" + text, from: .server) else { return nil }
-    return url.origin
+  /// The origin of what programs call a registry: a host, with a port or without, or a URL.
+  static func origin(ofRegistry text: String) -> Origin? {
+    URLWords.hasScheme(text)
+      ? Origin(canonicalStartOf: text) : Origin(canonical: "https://" + text)
   }
 }

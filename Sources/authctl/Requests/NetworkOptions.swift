@@ -189,7 +189,8 @@ struct NetworkOptions: ParsableArguments {
     let isRemoval = option == "--resolve" && bytes.first == UInt8(ascii: "-") && colons == 1
     let isPlain = bytes.allSatisfy { $0 > 0x20 && $0 != 0x7F }
     guard isRemoval || colons >= parts - 1, isPlain else {
-      throw Failure(.usage, "\(option) \(DisplayText.oneLine(text, limit: 60)): write \(form)")
+      let shown = DisplayText.oneLine(Redactor.withoutUserInformation(text), limit: 60)
+      throw Failure(.usage, "\(option) \(shown): write \(form)")
     }
   }
 

@@ -195,7 +195,7 @@ final class Console {
 
   /// Masked first: a secret that the limit cuts in two would not be found.
   private func shown(_ text: String) -> String {
-    DisplayText.oneLine(redactor.mask(text), limit: 2000)
+    DisplayText.oneLine(redactor.mask(text), limit: 2000, isMessage: true)
   }
 
   /// A line of ASCII that lasts until the next one or nil, on a terminal; not with `-q`.

@@ -110,7 +110,7 @@ final class OutputFile {
       let mask = umask(0)
       umask(mask)
       mode = exists ? status.st_mode & 0o7777 : 0o666 & ~mask
-      let resolved = exists ? Self.resolved(path) : try Self.end(ofLink: path)
+      let resolved = try Self.end(ofLink: path)
       place = resolved
       let folder = Self.folder(of: resolved)
       // Without a name there is nothing to clean up, whatever ends the process.
@@ -197,20 +197,18 @@ final class OutputFile {
     if descriptor >= 0 { close(descriptor) }
   }
 
-  private static func resolved(_ path: String) -> String {
-    guard let real = realpath(path, nil) else { return path }
-    defer { free(real) }
-    return String(cString: real)
-  }
-
-  /// Where a symbolic link to nothing yet points; the path itself where it is no link.
+  /// Where a symbolic link points; the path itself where it is no link.
   private static func end(ofLink path: String) throws(Failure) -> String {
     var path = path
     for _ in 0..<40 {
       var buffer = [CChar](repeating: 0, count: 4097)
       let count = readlink(path, &buffer, 4096)
       guard count > 0 else { return path }
-      let target = String(decoding: buffer[..<count].map { UInt8(bitPattern: $0) }, as: UTF8.self)
+      let bytes = buffer[..<count].map { UInt8(bitPattern: $0) }
+      guard let target = String(validating: bytes, as: UTF8.self) else {
+        throw Failure(
+          .usage, "-o: \(DisplayText.oneLine(path)) is a link to a name that is not valid UTF-8")
+      }
       path = target.utf8.first == UInt8(ascii: "/") ? target : folder(of: path) + "/" + target
     }
     throw Failure(.failed, "-o: too many symbolic links: \(DisplayText.oneLine(path))")

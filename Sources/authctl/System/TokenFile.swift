@@ -28,7 +28,11 @@ final class TokenFile {
     // The program may go to another folder.
     guard let absolute = realpath(parent, nil) else { throw Self.unusable(parent) }
     defer { free(absolute) }
-    let parent = String(cString: absolute)
+    guard let parent = String(validatingCString: absolute) else {
+      throw Failure(
+        .usage, "the token's folder has a name that is not valid UTF-8",
+        hint: "--token-dir DIR names another")
+    }
     Self.sweep(parent)
     // A folder without its lock yet looks like one left over: another process may take it away.
     for _ in 0..<100 {

@@ -48,7 +48,8 @@ import Testing
       let names = ExecScene.environment(both.stdoutBytes).keys
       #expect(
         names.filter { box.environment()[$0] == nil }.sorted() == [
-          "AUTHCTL_TOKEN_DIR", "AUTHCTL_TOKEN_FILE", "BEARER_TOKEN_FILE", "T",
+          "AUTHCTL_PROFILE", "AUTHCTL_TOKEN_DIR", "AUTHCTL_TOKEN_FILE", "AUTHCTL_URL",
+          "BEARER_TOKEN_FILE", "T",
         ])
     }
   }

@@ -65,6 +65,93 @@ import Testing
     }
   }
 
+  /// What another parser could read as the host is not normalised until it matches (rule A16).
+  @Test func onlyTheOriginAsItIsWrittenIsAnswered() async throws {
+    try await with { box, _, given in
+      let (token, authority) = split(given)
+      let port = authority.split(separator: ":")[1]
+      let hosts = [
+        "\(authority)/evil", "\(authority)/", "\(authority)?x", "\(authority)#x", "127.1:\(port)",
+        "0x7f000001:\(port)", "0x7f.0.0.1:\(port)", "2130706433:\(port)", "0177.0.0.1:\(port)",
+        "\u{FF11}\u{FF12}\u{FF17}.0.0.1:\(port)", "\u{2460}27.1:\(port)",
+        "\u{FEFF}\(authority)", "127.0.0.1\u{3002}:\(port)", "127.0.0.1.:\(port)",
+        "127.0.0.1:0\(port)", "127.0.0.1:+\(port)", "x@\(authority)", " \(authority)",
+        "\(authority) ", "%31\(authority.dropFirst())", "\(authority)\\", "/\(authority)",
+      ]
+      for host in hosts {
+        let git = try await box.run(
+          "helper", "git", "get", stdin: "protocol=http\nhost=\(host)\n\n")
+        #expect(git.status == 0 && git.stdout == "" && git.stderr == "", "\(host)")
+      }
+      let urls =
+        hosts.filter { !$0.hasPrefix("\(authority)/") }.map { "http://" + $0 }
+        + [
+          "HTTP://\(authority)", "http:/\(authority)", "http:///\(authority)", "http:\(authority)",
+        ]
+      for url in urls {
+        for docker in [url, url + "/v2/"] {
+          let run = try await box.run("helper", "docker", "get", stdin: docker)
+          #expect(run.status == 1 && run.stderr == "", "\(docker)")
+          #expect(run.stdout == "credentials not found in native keychain\n", "\(docker)")
+        }
+        let uri = JSON.string(url + "/").text
+        let bazel = try await box.run("helper", "bazel", "get", stdin: #"{"uri":\#(uri)}"#)
+        #expect(bazel.status == 0 && bazel.stderr == "", "\(url)")
+        #expect(bazel.stdout == "{\"headers\":{}}\n", "\(url)")
+        let index = JSON.string("sparse+\(url)/").text
+        let cargo = try await box.run(
+          "helper", "cargo", "--cargo-plugin",
+          stdin: #"{"v":1,"registry":{"index-url":\#(index)},"kind":"get"}"# + "\n")
+        #expect(cargo.status == 0 && cargo.stderr == "", "\(url)")
+        #expect(
+          cargo.stdout == "{\"v\":[1]}\n{\"Err\":{\"kind\":\"not-found\"}}\n", "\(url)")
+        let info = JSON.object(["spec": ["cluster": ["server": .string(url)]]]).text
+        let kubectl = try await box.run(
+          "helper", "kubectl", "-p", "shop", env: ["KUBERNETES_EXEC_INFO": info])
+        #expect(kubectl.status == 13 && kubectl.stdout == "", "\(url)")
+        let curl = try await box.run("helper", "curl-config", "-p", "shop", url + "/me")
+        #expect([2, 13].contains(curl.status) && curl.stdout == "", "\(url)")
+      }
+      // A path is of the origin.
+      let docker = try await box.run(
+        "helper", "docker", "get", stdin: "http://\(authority)/v2/", mayPrint: [token])
+      #expect(docker.status == 0 && docker.stdout.contains(token))
+    }
+  }
+
+  /// What kubectl says and cannot be read is not "no server" (rule A16).
+  @Test func kubectlInformationThatCannotBeRead() async throws {
+    try await with { box, shop, _ in
+      let url = shop.url
+      for (info, why) in [
+        ("x", "is not a JSON object"), ("[]", "is not a JSON object"),
+        (#"{"spec":{"cluster":{"server":"\#(url)"}}"#, "is not a JSON object"),
+        (" ", "is not a JSON object"), ("null", "is not a JSON object"),
+        (#"{"spec":[]}"#, "has a spec that is not an object"),
+        (#"{"spec":"x"}"#, "has a spec that is not an object"),
+        (#"{"spec":{"cluster":"\#(url)"}}"#, "names a cluster without a server"),
+        (#"{"spec":{"cluster":null}}"#, "names a cluster without a server"),
+        (#"{"spec":{"cluster":{}}}"#, "names a cluster without a server"),
+        (#"{"spec":{"cluster":{"server":["\#(url)"]}}}"#, "names a cluster without a server"),
+        (
+          #"{"spec":{"cluster":{"server":"\#(url)","server":"https://evil.example"}}}"#,
+          "has a key twice"
+        ),
+        (#"{"spec":{},"spec":{"cluster":{"server":"\#(url)"}}}"#, "has a key twice"),
+        (
+          #"{"spec":{"cluster":{"server":""}}}"#,
+          "names a server that is not a URL in its plain form"
+        ),
+      ] {
+        let run = try await box.run(
+          "helper", "kubectl", "-p", "shop", env: ["KUBERNETES_EXEC_INFO": info])
+        #expect(run.status == 13, "\(info)")
+        #expect(run.stdout == "", "\(info)")
+        #expect(run.stderr == "authctl: KUBERNETES_EXEC_INFO \(why)\n", "\(info)")
+      }
+    }
+  }
+
   @Test func realGit() async throws {
     try await with { box, _, given in
       let (token, host) = split(given)

@@ -189,7 +189,7 @@ enum ConfigFolder {
   static func realPath(_ path: String) -> String? {
     guard let resolved = realpath(path, nil) else { return nil }
     defer { free(resolved) }
-    return String(cString: resolved)
+    return String(validatingCString: resolved)
   }
 
   static func parent(of path: String) -> String {

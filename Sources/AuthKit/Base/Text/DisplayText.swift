@@ -5,12 +5,19 @@ package enum DisplayText {
   /// `text` on one line, at most `limit` Unicode scalars long.
   ///
   /// Line ends become ` ⏎ `; control, format and tag characters become `\u{…}`. A replacement
-  /// that does not fit into the limit is left out whole.
-  package static func oneLine(_ text: String, limit: Int = 300) -> String {
+  /// that does not fit into the limit is left out whole. URLs lose their user information.
+  ///
+  /// - Parameter isMessage: it is a sentence of authctl's, and no word from elsewhere.
+  package static func oneLine(
+    _ text: String, limit: Int = 300, isMessage: Bool = false
+  ) -> String {
     var shown = String.UnicodeScalarView()
     var length = 0
     var afterReturn = false
-    for scalar in text.unicodeScalars {
+    // Before the limit, which could cut off the `@`.
+    for scalar in Redactor.withoutUserInformation(in: text, isMessage: isMessage)
+      .unicodeScalars
+    {
       let isSecondHalf = afterReturn && scalar == "\n"
       afterReturn = scalar == "\r"
       if isSecondHalf { continue }

@@ -57,8 +57,13 @@ package struct Origin: Hashable, Sendable, CustomStringConvertible {
     self = url.origin
   }
 
-  /// An origin as `description` wrote it; read without libcurl, which need not be there for it.
-  init?(canonical text: String) {
+  /// An origin as `description` writes it, byte for byte; nil for every other spelling.
+  ///
+  /// Read without libcurl, which need not be there for it.
+  package init?(canonical text: String) {
+    guard text.utf8.allSatisfy({ (0x21...0x7E).contains($0) && !"?#@\\%".utf8.contains($0) }) else {
+      return nil
+    }
     let isSecure = text.utf8.starts(with: "https://".utf8)
     guard isSecure || text.utf8.starts(with: "http://".utf8) else { return nil }
     var host = text.utf8.dropFirst(isSecure ? 8 : 7)
@@ -70,6 +75,17 @@ package struct Origin: Hashable, Sendable, CustomStringConvertible {
     guard let port, !host.isEmpty, !host.contains(UInt8(ascii: "/")) else { return nil }
     self.init(
       scheme: isSecure ? "https" : "http", host: String(decoding: host, as: UTF8.self), port: port)
+    // Default ports, leading zeros.
+    guard description.utf8.elementsEqual(text.utf8) else { return nil }
+  }
+
+  /// The origin at the beginning of `url`, where that is canonical and followed by a path or by
+  /// nothing.
+  package init?(canonicalStartOf url: String) {
+    guard let mark = url.utf8.firstIndex(of: UInt8(ascii: ":")) else { return nil }
+    let authority = url.utf8[mark...].dropFirst("://".utf8.count)
+    let end = authority.firstIndex(of: UInt8(ascii: "/")) ?? url.utf8.endIndex
+    self.init(canonical: String(decoding: url.utf8[..<end], as: UTF8.self))
   }
 
   /// RFC 4291 text of an address in brackets, so that two spellings of one address are one origin.

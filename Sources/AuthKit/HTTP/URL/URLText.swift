@@ -68,6 +68,15 @@ enum URLText {
     return nil
   }
 
+  /// Whether what names the host in `text`, a URL or a reference, is ASCII.
+  static func hasPlainAuthority(_ text: String) -> Bool {
+    let bytes = Array(text.utf8)
+    guard let start = authorityStart(bytes) ?? (bytes.starts(with: [slash, slash]) ? 2 : nil) else {
+      return true
+    }
+    return bytes[start...].prefix { !"/?#".utf8.contains($0) }.allSatisfy { $0 < 0x80 }
+  }
+
   static func problemOfAuthority(_ bytes: ArraySlice<UInt8>) -> String? {
     if bytes.contains(UInt8(ascii: "@")) { return "must have no user name or password in it" }
     for byte in bytes {

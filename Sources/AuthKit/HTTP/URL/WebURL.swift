@@ -93,7 +93,7 @@ package final class WebURL {
     }
     // libidn2, which libcurl asks for the punycode of a host, reads text by the locale.
     if !text.utf8.allSatisfy({ $0 < 0x80 }) { setlocale(LC_CTYPE, "C.UTF-8") }
-    func read() -> (Origin, String, String)? {
+    func read(_ text: String) -> (Origin, String, String)? {
       guard curl.curl_url_set(handle, CURLUPART_URL, text, UInt32(CURLU_URLENCODE)) == CURLUE_OK,
         curl.curl_url_set(handle, CURLUPART_FRAGMENT, nil, 0) == CURLUE_OK,
         let scheme = part(CURLUPART_SCHEME), scheme == "http" || scheme == "https",
@@ -113,9 +113,17 @@ package final class WebURL {
       else { return nil }
       return (Origin(scheme: scheme, host: host, port: port), whole, part(CURLUPART_PATH) ?? "/")
     }
-    guard let (origin, whole, path) = read() else {
+    guard let (origin, whole, path) = read(text) else {
       curl.curl_url_cleanup(handle)
       throw Self.refusal(text, "libcurl cannot read it as a URL", source)
+    }
+    // IDNA maps some characters to nothing or to digits, after libcurl has looked for an address:
+    // the next one to read the text would find another host in it.
+    guard let again = read(whole), again == (origin, whole, path),
+      !origin.isAddress || URLText.hasPlainAuthority(text)
+    else {
+      curl.curl_url_cleanup(handle)
+      throw Self.refusal(text, "its host can be read in two ways", source)
     }
     opened = handle
     self.origin = origin
