@@ -63,6 +63,7 @@ final class App {
       redactor.learn(value)
       if ["AUTHCTL_APP_KEY", "AUTHCTL_PROXY_USER"].contains(name) { redactor.learn(appKey: value) }
     }
+    redactor.learnProxies(of: environment)
     profiles = Self.profiles(environment)
   }
 
