@@ -137,10 +137,18 @@ enum ConfigFolder {
     return path
   }
 
-  /// Makes the folder and those above it, 0700; those that exist stay as they are.
+  /// Makes the folder and those above it, 0700; those that exist stay as they are. None is made in
+  /// a folder of another user's: with sudo -E root would leave its own in there.
   static func makeFolders(_ path: String) throws(Failure) {
     var status = stat()
-    if stat(path, &status) == 0 { return }
+    if stat(path, &status) == 0 {
+      guard Ownership(status).isOwnOrRoots else {
+        throw Failure(
+          .usage, "\(path) belongs to user \(status.st_uid), neither to you nor to root",
+          hint: "with sudo use sudo -H, or set AUTHCTL_CONFIG_DIR")
+      }
+      return
+    }
     let above = parent(of: path)
     if above != path { try makeFolders(above) }
     guard mkdir(path, 0o700) == 0 || errno == EEXIST else {
