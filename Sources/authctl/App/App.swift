@@ -18,6 +18,8 @@ final class App {
   var keyringAhead: SecretServiceAhead?
   /// The stores that `tellUnread` has named.
   var unreadStores: Set<StoreName> = []
+  /// The file in place that a yes was given to.
+  var agreedTo: String?
   /// What the command works with, for errors that do not say it themselves.
   var context: (profile: String?, account: String?)
 
@@ -153,10 +155,10 @@ final class App {
   }
 
   /// Whether somebody may be asked: a terminal, and nothing that says no.
-  var mayAsk: Bool {
-    !globals.noInput && !["1", "true", "yes"].contains(environment["AUTHCTL_NO_INPUT"] ?? "")
-      && Terminal.isThere
-  }
+  var mayAsk: Bool { !globals.noInput && !isOn("AUTHCTL_NO_INPUT") && Terminal.isThere }
+
+  /// Whether a variable says yes.
+  func isOn(_ name: String) -> Bool { ["1", "true", "yes"].contains(environment[name] ?? "") }
 
   /// The terminal to ask at.
   ///
@@ -170,10 +172,35 @@ final class App {
 
   // MARK: - One API
 
-  /// Everything that requests to one profile need.
+  /// Everything that requests to one profile need: the one door through which a file in place comes
+  /// to be used, and so to be asked about.
+  ///
+  /// - Throws: `input_needed` for a file that takes trust and has none.
   func keeper(
     for profile: Profile, options: HTTPOptions = HTTPOptions(), mayPrompt: Bool = true,
     in store: (any SessionStore)? = nil
+  ) throws(Failure) -> SessionKeeper {
+    try requireTrust(in: profile, mayAsk: mayPrompt)
+    return try trustedKeeper(for: profile, options: options, mayPrompt: mayPrompt, in: store)
+  }
+
+  /// A keeper for what needs no server: by a file without trust it sends nothing.
+  func localKeeper(
+    for profile: Profile, mayPrompt: Bool = true, mayAskForTrust: Bool = false,
+    in store: (any SessionStore)? = nil
+  ) throws(Failure) -> SessionKeeper {
+    let keeper = try trustedKeeper(
+      for: profile, options: HTTPOptions(), mayPrompt: mayPrompt, in: store)
+    do throws(Failure) {
+      try requireTrust(in: profile, mayAsk: mayAskForTrust && mayAsk)
+    } catch {
+      keeper.api.refusal = error
+    }
+    return keeper
+  }
+
+  private func trustedKeeper(
+    for profile: Profile, options: HTTPOptions, mayPrompt: Bool, in store: (any SessionStore)?
   ) throws(Failure) -> SessionKeeper {
     let base = try WebURL(profile.url, from: .person)
     let http = http(for: profile, base: base.origin, options: options)
@@ -200,7 +227,11 @@ final class App {
   func http(
     for profile: Profile, base: Origin, options: HTTPOptions = HTTPOptions()
   ) -> HTTPClient {
-    HTTPClient(
+    var options = options
+    if profile.isInPlace, profile.recipe.namesProxy, options.withholdsProxyUser() {
+      console.warn("AUTHCTL_PROXY_USER is not sent to the proxy that \(profile.name) names")
+    }
+    return HTTPClient(
       profile: profile, base: base, options: options, environment: environment,
       clock: Self.now, warn: { [console] in console.warn($0) },
       log: globals.verbose > 0 ? { [console] in console.verbose($0) } : nil,

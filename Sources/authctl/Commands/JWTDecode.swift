@@ -81,7 +81,7 @@ struct JWTDecode: Command {
   private func token(_ app: App) throws(Failure) -> Secret {
     guard let file else {
       let choice = try app.choose()
-      let keeper = try app.keeper(for: choice.profile, mayPrompt: false)
+      let keeper = try app.localKeeper(for: choice.profile, mayPrompt: false)
       let session = try app.session(for: choice, keeper)
       guard let token = session.accessToken else { throw keeper.notSignedIn(session.account) }
       return token.secret.copy()

@@ -203,6 +203,10 @@ struct DoctorChecks {
       checks.add(Check("reach", error, profile: name))
       return
     }
+    do throws(Failure) { try app.requireTrust(in: profile, mayAsk: false) } catch {
+      checks.add(Check("reach", error, profile: name))
+      return
+    }
     let reach = app.http(for: profile, base: base.origin).reach(base)
     let proxy = reach.proxy.map { ", by the proxy \($0.host) (\($0.source))" } ?? ""
     if let failure = reach.failure {

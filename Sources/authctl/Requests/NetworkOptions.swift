@@ -115,6 +115,7 @@ struct NetworkOptions: ParsableArguments {
       let secret = try secrets.read(.proxyUser)
     {
       options.proxyUser = SharedSecret(secret)
+      options.proxyUserIsAmbient = !proxyUser.source.isGiven
     }
     options.noProxy = noProxy
     for text in resolve { try Self.check(text, "--resolve", parts: 3, "HOST:PORT:ADDRESS") }

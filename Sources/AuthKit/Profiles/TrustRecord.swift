@@ -1,0 +1,60 @@
+/// The yes to files of other people that are used in place (rule A3): one small file for each,
+/// below the state folder.
+package struct TrustRecord {
+  private let folder: String
+  private let timeout: Double
+
+  /// - Parameters:
+  ///   - folder: of these records.
+  ///   - timeout: seconds to wait for another process that writes there.
+  package init(folder: String, timeout: Double = 5) {
+    self.folder = folder
+    self.timeout = timeout
+  }
+
+  /// Whether there is a yes to this profile, as it is and with the files that it names.
+  ///
+  /// A folder or file that others could write holds none.
+  package func covers(_ profile: Profile) -> Bool {
+    guard let digest = profile.trustDigest,
+      let folder = try? SessionFolder.existing(folder),
+      let content = try? folder.read(Self.fileName(profile))
+    else { return false }
+    return content.withBytes { $0.elementsEqual(Self.line(digest, profile).utf8) }
+  }
+
+  /// Remembers the yes.
+  ///
+  /// - Throws: `store_missing` or `store_timeout` when it cannot be written.
+  package func remember(_ profile: Profile) throws(Failure) {
+    guard let digest = profile.trustDigest else { return }
+    let folder = try SessionFolder.made(folder)
+    let line = Self.line(digest, profile)
+    try folder.locked(timeout: timeout) { () throws(Failure) in
+      try Secret(line).withBytes { (bytes) throws(Failure) in
+        try folder.write(bytes, as: Self.fileName(profile))
+      }
+    }
+  }
+
+  private static func fileName(_ profile: Profile) -> String { sha256Hex(Array(profile.name.utf8)) }
+
+  private static func line(_ digest: String, _ profile: Profile) -> String {
+    "\(digest)  \(profile.name)\n"
+  }
+}
+
+extension Profile {
+  /// Whether it is a file that is used where it lies, and not one of the user's own folder.
+  package var isInPlace: Bool { textDigest != nil }
+
+  /// What a yes is given to: the text that was read, and what is in the files that it names.
+  fileprivate var trustDigest: String? {
+    guard let textDigest else { return nil }
+    let network = recipe.network
+    let files = [network.caFile, network.clientCertificate, network.clientKey].map { path in
+      path.map { "\($0.utf8.count) \($0) \(NamedFile.digest(of: $0))" } ?? "-"
+    }
+    return sha256Hex(Array(([textDigest] + files).joined(separator: "\n").utf8))
+  }
+}
