@@ -16,6 +16,11 @@ package enum Crypto {
     return hash
   }
 
+  /// SHA-256 in lower-case hexadecimal digits.
+  static func sha256Hex(_ bytes: [UInt8]) throws(Failure) -> String {
+    hexDigits(try sha256(bytes))
+  }
+
   // MARK: Keys
 
   /// HKDF-SHA256 (RFC 5869): `count` bytes, at most 8160.

@@ -22,6 +22,8 @@ package struct HTTPOptions {
   package var proxy: ProxyAddress?
   /// `NAME:PASSWORD` for whichever proxy is used.
   package var proxyUser: SharedSecret?
+  /// `proxyUser` comes from a variable: it was not given for this request.
+  package var proxyUserIsAmbient = false
   /// `--noproxy`.
   package var noProxy: String?
   /// `--resolve`, each `HOST:PORT:ADDRESS`.
@@ -48,6 +50,16 @@ package struct HTTPOptions {
   package var onFacts: ((TransferFacts) -> Void)?
   /// As if no option had been given.
   package init() {}
+
+  /// Takes a variable's name and password away where no option names the proxy: they are for the
+  /// user's own proxies, and not for one that somebody else's file names (rule A3).
+  ///
+  /// - Returns: whether there was one to be taken away.
+  package mutating func withholdsProxyUser() -> Bool {
+    guard proxyUserIsAmbient, proxyUser != nil, proxy == nil else { return false }
+    proxyUser = nil
+    return true
+  }
 
   /// What holds for every request, also for a renewal that the request needs: the way to the
   /// machine, never what is trusted less there.

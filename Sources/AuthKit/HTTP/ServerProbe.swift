@@ -96,6 +96,44 @@ package enum Proxies {
     }
   }
 
+  /// Whether programs look for a proxy in the variable: more than libcurl does, `FTP_PROXY` say.
+  static func isVariable(_ name: String) -> Bool {
+    name.asciiLowercased.utf8.reversed().starts(with: "_proxy".utf8.reversed())
+  }
+
+  static func decoded(_ bytes: ArraySlice<UInt8>) -> [UInt8] {
+    var decoded: [UInt8] = []
+    var rest = bytes
+    while var byte = rest.popFirst() {
+      if byte == UInt8(ascii: "%"), rest.count >= 2,
+        let value = UInt8(String(decoding: rest.prefix(2), as: UTF8.self), radix: 16)
+      {
+        byte = value
+        rest = rest.dropFirst(2)
+      }
+      decoded.append(byte)
+    }
+    return decoded
+  }
+
+  /// A remark of libcurl's without the proxy's address, in which a password may stand: by place, for
+  /// a short one is not known by its value.
+  ///
+  ///     Uses proxy env variable https_proxy == 'http://ada:secret@proxy:3128'
+  ///     Unsupported proxy syntax in 'http://ada:se/cret@proxy:3128': Port number was not ...
+  ///     Proxy auth using Basic with user 'token'
+  static func withoutAddress(_ remark: String) -> String {
+    let bytes = Array(remark.utf8)
+    let isOfProxy = ["Uses proxy env variable ", "Proxy auth using "].contains {
+      bytes.starts(with: $0.utf8)
+    }
+    let mayHoldPassword = bytes.contains(UInt8(ascii: "@")) && bytes.contains(bytesOf: "proxy")
+    guard isOfProxy || mayHoldPassword,
+      let start = bytes.firstIndex(where: { "'=".utf8.contains($0) })
+    else { return remark }
+    return String(decoding: bytes[..<start], as: UTF8.self).trimmingSpaces
+  }
+
   /// Host and port of a proxy's address. A name and a password in it are left out, even where they
   /// hold what should have been percent-encoded.
   static func host(of address: String) -> String {
@@ -109,6 +147,41 @@ package enum Proxies {
     }
     let host = rest.prefix { !"/?#".utf8.contains($0) }
     return DisplayText.oneLine(String(decoding: host, as: UTF8.self), limit: 100)
+  }
+}
+
+extension Redactor {
+  /// Learns the names and passwords in the variables that name proxies, before anything shows them.
+  ///
+  /// A password with a `/` or an `@` that should have been percent-encoded is cut up by every program
+  /// in its own way: whatever could be one is learned, and the address as a whole.
+  package func learnProxies(of environment: [String: String]) {
+    for (name, value) in environment where Proxies.isVariable(name) {
+      let bytes = Array(value.utf8)
+      guard let end = bytes.lastIndex(of: UInt8(ascii: "@")) else { continue }
+      var start = 0
+      if let colon = bytes.firstIndex(of: UInt8(ascii: ":")),
+        bytes[colon...].starts(with: "://".utf8)
+      {
+        start = colon + 3
+      }
+      // A text without a scheme, and one whose password begins with slashes.
+      for start in Set([0, start]) where start < end {
+        let userInformation = bytes[start..<end]
+        learnEncoded(bytes[start...])
+        learnEncoded(userInformation)
+        for mark in userInformation.indices where ":/@".utf8.contains(userInformation[mark]) {
+          learnEncoded(userInformation[(mark + 1)...])
+        }
+      }
+    }
+  }
+
+  /// Learns a text, and what it stands for where it is percent-encoded.
+  private func learnEncoded(_ bytes: ArraySlice<UInt8>) {
+    learn(String(decoding: bytes, as: UTF8.self))
+    guard bytes.contains(UInt8(ascii: "%")) else { return }
+    learn(String(decoding: Proxies.decoded(bytes), as: UTF8.self))
   }
 }
 

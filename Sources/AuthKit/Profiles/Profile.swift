@@ -16,6 +16,8 @@ package struct Profile: Sendable {
   package var values: [EffectiveValue]
   /// Whether it is new and in no file yet: it may never be kept.
   package var isDraft = false
+  /// The text that was read, for a file that is used in place; nil for all others.
+  var textInPlace: String?
 
   init(
     name: String, file: String?, url: String, preset: String?, account: String?, recipe: Recipe,
@@ -61,6 +63,9 @@ extension Profile {
     let calls = calls.flatMap(\.call.headers)
     return recipe.request.carriers + calls.filter { !$0.value.names.isEmpty }.map(\.name)
   }
+
+  /// Whether a call of the recipe may have a secret in its URL.
+  package var putsSecretsInURLs: Bool { calls.contains { $0.call.secretsInURL } }
 
   /// Every call of the recipe with the table that it stands in.
   var calls: [(table: String, call: RecipeRequest)] {

@@ -55,9 +55,11 @@ package struct ProfileStore: Sendable {
   /// - Throws: `Failure` of kind `usage`.
   package static func load(file path: String) throws(Failure) -> Profile {
     let file = try file(path)
-    return try ProfileReader.read(
+    var profile = try ProfileReader.read(
       text: file.text, name: file.path, file: file.path,
       label: DisplayText.oneLine(path, limit: 200))
+    profile.textInPlace = file.text
+    return profile
   }
 
   /// The real path and the text of the profile in the file at `path`.

@@ -2,8 +2,8 @@
 package struct Recipients {
   /// Each origin with what it gets, that of `url` first; hosts in punycode.
   package var origins: [(origin: Origin, gets: String)] = []
-  /// What a profile of somebody else's must not bring unseen: each key with what it does.
-  package var risks: [String] = []
+  /// What a profile of somebody else's must not bring unseen: the key, and what it does.
+  package var risks: [(key: String, what: String)] = []
 }
 
 extension Profile {
@@ -24,43 +24,62 @@ extension Profile {
     let home = try WebURL(url, from: .person).origin
     let carries = recipe.session.keepPassword ? "password" : "password, tokens"
     found.origins.append((home, carries))
-    func add(_ origin: Origin, _ gets: String, _ risk: String) {
+    func add(_ origin: Origin, _ gets: String, _ key: String, _ risk: String) {
       guard !found.origins.contains(where: { $0.origin == origin && $0.gets == gets }) else {
         return
       }
       found.origins.append((origin, gets))
-      if origin != home { found.risks.append(risk) }
+      if origin != home { found.risks.append((key, risk)) }
     }
     for (table, call) in calls {
       guard case .text(let text)? = call.path.pieces.first, URLText.isAbsolute(text) else {
         continue
       }
       let origin = try WebURL(text, from: .person).origin
-      add(origin, "what [\(table)] sends", "[\(table)] goes to \(origin)")
+      add(origin, "what [\(table)] sends", "\(table).path", "[\(table)] goes to \(origin)")
     }
     for text in network.signInOrigins {
       let origin = try Origin(text)
-      add(origin, "password, codes, refresh token", "sign_in_origins names \(origin)")
+      add(
+        origin, "password, codes, refresh token", "network.sign_in_origins",
+        "sign_in_origins names \(origin)")
     }
     for text in network.allowOrigins {
       let origin = try Origin(text)
-      add(origin, "access token, cookies", "allow_origins names \(origin)")
+      add(
+        origin, "access token, cookies", "network.allow_origins", "allow_origins names \(origin)")
     }
     for value in values where value.key.utf8.starts(with: "oauth.".utf8) {
       guard let text = value.value.text, URLText.isAbsolute(text) else { continue }
       let origin = try WebURL(text, from: .person).origin
-      add(origin, "browser, codes", "\(value.key) is \(origin)")
+      add(origin, "browser, codes", value.key, "\(value.key) is \(origin)")
     }
-    if let proxy = network.proxy {
-      found.risks.append("proxy = \(DisplayText.oneLine(proxy)): all requests go through it")
-    }
-    if let file = network.caFile {
-      found.risks.append("ca_file = \(DisplayText.oneLine(file)): it says which servers are real")
-    }
-    if let file = network.clientCertificate ?? network.clientKey {
-      found.risks.append("client certificate: \(DisplayText.oneLine(file))")
-    }
-    if network.allowHTTP { found.risks.append("allow_http: passwords and tokens in clear") }
+    found.risks += secretsInURLs + network.risks
     return found
+  }
+
+  /// The calls whose URLs hold secrets because the profile's own file wants it.
+  private var secretsInURLs: [(key: String, what: String)] {
+    values.filter { value in
+      value.source == .file && value.value == .bool(true)
+        && value.key.utf8.reversed().starts(with: ".secrets_in_url".utf8.reversed())
+    }
+    .map { ($0.key, "\($0.key): servers and proxies log the secrets in their URLs") }
+  }
+}
+
+extension NetworkRecipe {
+  /// How secrets travel, where a profile decides that.
+  fileprivate var risks: [(key: String, what: String)] {
+    var risks: [(key: String, what: String)] = []
+    func add(_ key: String, _ value: String?, _ what: (String) -> String) {
+      if let value { risks.append(("network.\(key)", what(DisplayText.oneLine(value)))) }
+    }
+    add("proxy", proxy) { "proxy = \($0): all requests go through it" }
+    add("ca_file", caFile) { "ca_file = \($0): it says which servers are real" }
+    add("client_cert", clientCertificate) { "client certificate: \($0)" }
+    add("client_key", clientKey) { "key of the client certificate: \($0)" }
+    add("allow_http", allowHTTP ? "" : nil) { _ in "allow_http: passwords and tokens in clear" }
+    return risks
   }
 }

@@ -25,8 +25,11 @@ struct CarriedSession {
 extension SessionKeeper {
   /// Where the session's access token may go: what was fixed at sign-in and what the profile says
   /// now, both (rule A2).
+  ///
+  /// - Throws: `origin_refused` where the server is reached by another way since (rule A3).
   package func permittedOrigins(of session: Session) throws(Failure) -> [Origin] {
-    try api.requestOrigins().filter { session.requestOrigins.contains($0) }
+    try api.checkWay(of: session.way)
+    return try api.requestOrigins().filter { session.requestOrigins.contains($0) }
   }
 
   /// Refuses a URL that the session was not made for, before anything is sent.
@@ -310,7 +313,7 @@ extension SessionKeeper {
       prefetch.isNeeded(for: pairs.flatMap(\.value.names))
     {
       let answer = try api.fetch(
-        prefetch, values: values, cookies: session.cookies, permitted: session.requestOrigins)
+        prefetch, values: values, cookies: session.cookies, permitted: session.requestLimits)
       let carriesSession = prefetch.call.authorization == .access
       if answer.head.status == 401, carriesSession { return .rejected(answer) }
       try api.take(prefetch, of: answer, into: &values)
@@ -424,14 +427,14 @@ extension SessionKeeper {
     var values = api.values(of: session)
     guard call.authorization == .access else {
       return try api.send(
-        call, values: values, cookies: session.cookies, permitted: session.signInOrigins)
+        call, values: values, cookies: session.cookies, permitted: session.signInLimits)
     }
     // The session's headers are attached to each try: after a renewal they are others.
     var plain = call
     plain.authorization = .none
     var cookies = session.cookies
     let isTaken = try api.prefetch(
-      for: plain, into: &values, &cookies, permitted: session.requestOrigins)
+      for: plain, into: &values, &cookies, permitted: session.requestLimits)
     var wanted = ProtectedRequest(try api.request(for: plain, values: values))
     if isTaken { wanted.taken = (values.filtered(\.isTaken), cookies) }
     // A redirect of a recipe's call is an answer that was not understood (rule A6).

@@ -113,7 +113,7 @@ extension SessionKeeper {
     while true {
       let answer = try api.send(
         call, values: api.values(of: stored), cookies: stored.cookies,
-        permitted: stored.signInOrigins, seconds: try secondsLeft(before: limit),
+        permitted: stored.signInLimits, seconds: try secondsLeft(before: limit),
         onAnswer: onAnswer)
       if try isRefusal(answer) { return .refused(answer) }
       if answer.head.status == 503, answer.head.first("Retry-After") == nil,
@@ -191,7 +191,7 @@ extension SessionKeeper {
     var fresh: Session
     do throws(Failure) {
       fresh = try api.login(
-        values, account: stored.account, permitted: stored.signInOrigins,
+        values, account: stored.account, permitted: stored.signInLimits,
         seconds: try secondsLeft(before: limit), onAnswer: hold
       ) { (origin) throws(Failure) in
         throw Failure(
@@ -210,6 +210,7 @@ extension SessionKeeper {
     // Nobody was there to agree to other origins than those of the first sign-in (rule A2).
     fresh.requestOrigins = stored.requestOrigins
     fresh.signInOrigins = stored.signInOrigins
+    fresh.way = stored.way
     fresh.keep(again, values)
     return fresh
   }

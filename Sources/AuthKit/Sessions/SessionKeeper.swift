@@ -209,7 +209,7 @@ package final class SessionKeeper {
   ) throws(Failure) -> RecipeResponse {
     try api.send(
       call, values: api.values(of: session), cookies: session.cookies,
-      permitted: session.signInOrigins, seconds: try secondsLeft(before: limit))
+      permitted: session.signInLimits, seconds: try secondsLeft(before: limit))
   }
 
   /// A session that is not stored, renewed where it is due.

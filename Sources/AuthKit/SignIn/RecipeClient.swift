@@ -11,6 +11,10 @@ package final class RecipeClient {
   private let root: String
   /// What `requestOrigins` has read: each request asks.
   private var readOrigins: [Origin]?
+  /// How the profile says that the server is reached, looked at once, before anything is sent.
+  package lazy var way = ServerWay(of: profile)
+  /// Why nothing may be sent at all, as by a profile that is not trusted.
+  package var refusal: Failure?
 
   /// An API that is asked by `http`; what its answers hold is taught to `redactor`.
   package init(
@@ -67,13 +71,13 @@ package final class RecipeClient {
   /// Sends one of the recipe's requests and reads the answer; any status is an answer here.
   ///
   /// - Parameters:
-  ///   - permitted: the origins that a stored session allows; a sign-in asks the profile alone.
+  ///   - permitted: what a stored session allows; a sign-in asks the profile alone.
   ///   - seconds: for all of it.
   ///   - onAnswer: called with its status when the answer to `call` begins to arrive.
   /// - Throws: what sending throws, `input_needed` for a value that is missing, `origin_refused`.
   func send(
     _ call: RecipeRequest, values: TemplateValues, cookies: CookieJar = CookieJar(),
-    permitted: [Origin]? = nil,
+    permitted: SessionLimits? = nil,
     seconds: Double = HTTPClient.signInTime, onAnswer: (_ status: Int) -> Void = { _ in }
   ) throws(Failure) -> RecipeResponse {
     var (values, cookies) = (values, cookies)
@@ -90,7 +94,7 @@ package final class RecipeClient {
   /// - Throws: what sending and `take` throw.
   func prefetch(
     for call: RecipeRequest, into values: inout TemplateValues, _ cookies: inout CookieJar,
-    permitted: [Origin]?,
+    permitted: SessionLimits?,
     seconds: Double = HTTPClient.signInTime
   ) throws(Failure) -> Bool {
     let names = call.names(request: profile.recipe.request)
@@ -106,7 +110,7 @@ package final class RecipeClient {
 
   /// Makes the request that has to come before another.
   func fetch(
-    _ prefetch: Prefetch, values: TemplateValues, cookies: CookieJar, permitted: [Origin]?,
+    _ prefetch: Prefetch, values: TemplateValues, cookies: CookieJar, permitted: SessionLimits?,
     seconds: Double = HTTPClient.signInTime
   ) throws(Failure) -> RecipeResponse {
     try sendAlone(
@@ -152,10 +156,11 @@ package final class RecipeClient {
   }
 
   private func sendAlone(
-    _ call: RecipeRequest, values: TemplateValues, cookies: CookieJar, permitted: [Origin]?,
+    _ call: RecipeRequest, values: TemplateValues, cookies: CookieJar, permitted: SessionLimits?,
     seconds: Double,
     _ onAnswer: (_ status: Int) -> Void = { _ in }
   ) throws(Failure) -> RecipeResponse {
+    if let refusal { throw refusal }
     let request = try request(for: call, values: values, cookies: cookies)
     let origin = request.url.origin
     guard try signInOrigins().contains(origin) else {
@@ -163,7 +168,12 @@ package final class RecipeClient {
         .originRefused, "\(profile.name): \(origin) is not an origin for signing in",
         hint: "name it in network.sign_in_origins of the profile")
     }
-    if let permitted, !permitted.contains(origin) { throw notPinned(origin) }
+    if let permitted {
+      try checkWay(of: permitted.way)
+      guard permitted.origins.contains(origin) else { throw notPinned(origin) }
+    }
+    // What a new session is to keep, before the request and not after it.
+    _ = way
     let (head, body): (ResponseHead, [UInt8])
     do throws(Failure) { (head, body) = try http.call(request, seconds: seconds, onAnswer) } catch {
       var failure = error
@@ -181,6 +191,19 @@ package final class RecipeClient {
     Failure(
       .originRefused, "\(profile.name): the session was not made for \(origin)",
       hint: command("login"))
+  }
+
+  /// Nothing goes by another way than that of the sign-in (rule A3).
+  ///
+  /// - Throws: `origin_refused` where the profile says otherwise since; `refusal`.
+  func checkWay(of session: ServerWay) throws(Failure) {
+    if let refusal { throw refusal }
+    if way == session { return }
+    let changed = way.difference(from: session)
+    throw Failure(
+      .originRefused,
+      "\(profile.name): changed since the sign-in, so nothing is sent: "
+        + changed.joined(separator: ", "), hint: command("login"))
   }
 
   /// The request that `call` stands for, every placeholder filled.

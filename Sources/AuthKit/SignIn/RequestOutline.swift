@@ -88,6 +88,9 @@ extension RequestRecipe {
 }
 
 extension Recipe {
+  /// Whether the profile names a proxy, and is not content with the environment's.
+  package var namesProxy: Bool { network.proxy?.isEmpty == false }
+
   /// The table `[network]` in options of curl.
   package var curlWords: [(option: String, value: String)] {
     [

@@ -20,6 +20,8 @@ package struct Session {
   package var requestOrigins: [Origin]
   /// Origins that may receive refresh token, password, codes and client secret too.
   package var signInOrigins: [Origin]
+  /// How the server was reached when it was made (A3).
+  package var way = ServerWay()
   /// The recipe could renew it when it was stored; what the profile says now is asked as well.
   package var refreshable: Bool
   /// How to sign in again without a person (`login --keep-command`).
@@ -94,6 +96,13 @@ package struct Session {
   }
 }
 
+extension Session {
+  /// What may be sent with the access token, and what that goes with.
+  var requestLimits: SessionLimits { SessionLimits(origins: requestOrigins, way: way) }
+  /// The same with what signs in.
+  var signInLimits: SessionLimits { SessionLimits(origins: signInOrigins, way: way) }
+}
+
 extension Redactor {
   /// Learns every secret of a session.
   func learn(_ session: Session) {
@@ -128,6 +137,7 @@ extension Session {
     member("refreshable", .bool(refreshable))
     member("request_origins", .array(requestOrigins.map { .string($0.description) }))
     member("sign_in_origins", .array(signInOrigins.map { .string($0.description) }))
+    if let way = way.json { member("server_way", way) }
     member("cookies", cookies.json)
     if let again { member("sign_in_again", again.json) }
     builder.append(",\"values\":{")
@@ -163,7 +173,8 @@ extension Session {
       case .object(let members)? = parsed["values"],
       let jar = parsed["cookies"].flatMap(CookieJar.init(json:)),
       case .array(let requestTexts)? = parsed["request_origins"],
-      case .array(let signInTexts)? = parsed["sign_in_origins"]
+      case .array(let signInTexts)? = parsed["sign_in_origins"],
+      let way = ServerWay(stored: parsed["server_way"])
     else { throw damaged }
     guard storedProfile.utf8.elementsEqual(profile.utf8),
       storedAccount.utf8.elementsEqual(account.utf8)
@@ -189,6 +200,7 @@ extension Session {
       profile: profile, account: account, values: values, now: Timestamp(seconds: obtained),
       requestOrigins: try origins(requestTexts), signInOrigins: try origins(signInTexts))
     self.generation = generation
+    self.way = way
     // Bounded like numbers from outside: another program can write to the store.
     let times = 0...1e11
     expiresAt = parsed["expires_at"]?.double.flatMap {

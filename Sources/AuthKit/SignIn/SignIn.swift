@@ -17,14 +17,14 @@ extension RecipeClient {
   ///
   /// - Parameters:
   ///   - account: the name that the person gave; where there is none, the answer's is taken.
-  ///   - permitted: the origins that a stored session allows; without one the profile's.
+  ///   - permitted: what a stored session allows; without one the profile does.
   ///   - seconds: for the sign-in; a second request, with a code, has as much.
   ///   - onAnswer: called with its status when the answer begins to arrive.
   ///   - code: gets the one-time code; called only when the server asks for one.
   /// - Throws: `credentials_refused`, `client_error`, `server_error`, `answer_not_understood`, and
   ///   what sending and `code` throw.
   package func login(
-    _ values: TemplateValues, account: String?, permitted: [Origin]? = nil,
+    _ values: TemplateValues, account: String?, permitted: SessionLimits? = nil,
     seconds: Double = HTTPClient.signInTime, onAnswer: (_ status: Int) -> Void = { _ in },
     code: (Origin) throws(Failure) -> SharedSecret
   ) throws(Failure) -> SignedIn {
@@ -133,6 +133,7 @@ extension RecipeClient {
     var session = Session(
       profile: profile.name, account: account, values: kept, now: now,
       requestOrigins: try requestOrigins(), signInOrigins: try signInOrigins())
+    session.way = way
     session.expiresAt = tokens.expiresAt
     session.lifetime = tokens.lifetime
     session.cookies = tokens.cookies

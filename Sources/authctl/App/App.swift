@@ -18,6 +18,8 @@ final class App {
   var keyringAhead: SecretServiceAhead?
   /// The stores that `tellUnread` has named.
   var unreadStores: Set<StoreName> = []
+  /// The file in place that a yes was given to.
+  var agreedTo: String?
   /// What the command works with, for errors that do not say it themselves.
   var context: (profile: String?, account: String?)
 
@@ -39,6 +41,7 @@ final class App {
       redactor.learn(value)
       if ["AUTHCTL_APP_KEY", "AUTHCTL_PROXY_USER"].contains(name) { redactor.learn(appKey: value) }
     }
+    redactor.learnProxies(of: environment)
     profiles = Self.profiles(environment)
   }
 
@@ -129,10 +132,10 @@ final class App {
   }
 
   /// Whether somebody may be asked: a terminal, and nothing that says no.
-  var mayAsk: Bool {
-    !globals.noInput && !["1", "true", "yes"].contains(environment["AUTHCTL_NO_INPUT"] ?? "")
-      && Terminal.isThere
-  }
+  var mayAsk: Bool { !globals.noInput && !isOn("AUTHCTL_NO_INPUT") && Terminal.isThere }
+
+  /// Whether a variable says yes.
+  func isOn(_ name: String) -> Bool { ["1", "true", "yes"].contains(environment[name] ?? "") }
 
   /// The terminal to ask at.
   ///
@@ -146,10 +149,35 @@ final class App {
 
   // MARK: - One API
 
-  /// Everything that requests to one profile need.
+  /// Everything that requests to one profile need: the one door through which a file in place comes
+  /// to be used, and so to be asked about.
+  ///
+  /// - Throws: `input_needed` for a file that takes trust and has none.
   func keeper(
     for profile: Profile, options: HTTPOptions = HTTPOptions(), mayPrompt: Bool = true,
     in store: (any SessionStore)? = nil
+  ) throws(Failure) -> SessionKeeper {
+    try requireTrust(in: profile, mayAsk: mayPrompt)
+    return try trustedKeeper(for: profile, options: options, mayPrompt: mayPrompt, in: store)
+  }
+
+  /// A keeper for what needs no server: by a file without trust it sends nothing.
+  func localKeeper(
+    for profile: Profile, mayPrompt: Bool = true, mayAskForTrust: Bool = false,
+    in store: (any SessionStore)? = nil
+  ) throws(Failure) -> SessionKeeper {
+    let keeper = try trustedKeeper(
+      for: profile, options: HTTPOptions(), mayPrompt: mayPrompt, in: store)
+    do throws(Failure) {
+      try requireTrust(in: profile, mayAsk: mayAskForTrust && mayAsk)
+    } catch {
+      keeper.api.refusal = error
+    }
+    return keeper
+  }
+
+  private func trustedKeeper(
+    for profile: Profile, options: HTTPOptions, mayPrompt: Bool, in store: (any SessionStore)?
   ) throws(Failure) -> SessionKeeper {
     let base = try WebURL(profile.url, from: .person)
     let http = http(for: profile, base: base.origin, options: options)
@@ -176,7 +204,11 @@ final class App {
   func http(
     for profile: Profile, base: Origin, options: HTTPOptions = HTTPOptions()
   ) -> HTTPClient {
-    HTTPClient(
+    var options = options
+    if profile.isInPlace, profile.recipe.namesProxy, options.withholdsProxyUser() {
+      console.warn("AUTHCTL_PROXY_USER is not sent to the proxy that \(profile.name) names")
+    }
+    return HTTPClient(
       network: profile.recipe.network, base: base,
       secretHeaders: profile.filledHeaders + profile.secretAnswerHeaders, options: options,
       environment: environment,

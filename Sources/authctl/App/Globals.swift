@@ -33,6 +33,9 @@ struct Globals: ParsableArguments {
   @Flag(name: .shortAndLong, help: "No notices, warnings or status lines; errors always.")
   var quiet = false
 
+  @Flag(help: "Trust the profile's file: its proxy, certificates, origins.")
+  var trust = false
+
   @Flag(name: .customLong("no-input"), help: "Never ask; end with 10 instead.")
   var noInput = false
 

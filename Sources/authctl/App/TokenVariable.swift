@@ -27,6 +27,7 @@ extension App {
     var session = Session(
       profile: choice.profile.name, account: "", values: values, now: Clock.now(),
       requestOrigins: [base.origin], signInOrigins: [])
+    session.way = ServerWay(of: choice.profile)
     session.variable = variable
     return session
   }

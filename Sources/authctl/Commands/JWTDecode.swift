@@ -79,7 +79,7 @@ struct JWTDecode: Command {
   private func token(_ app: App) throws(Failure) -> Secret {
     guard let file else {
       let choice = try app.choose()
-      let keeper = try app.keeper(for: choice.profile, mayPrompt: false)
+      let keeper = try app.localKeeper(for: choice.profile, mayPrompt: false)
       let session = try app.session(for: choice, keeper)
       return try keeper.tokenToRead(of: session)
     }

@@ -160,6 +160,9 @@ struct Login: Command {
 
   private func serves(_ account: String, _ keeper: SessionKeeper) throws(Failure) -> Bool {
     guard let session = try keeper.read(account) else { return false }
+    // One that may not be sent to the API any more serves nothing.
+    let origins = (try? keeper.permittedOrigins(of: session)) ?? []
+    guard origins.contains(keeper.api.base.origin) else { return false }
     guard let left = session.secondsLeft(now: Clock.now()) else { return true }
     return left >= minTTL?.seconds ?? 30 || keeper.canRenew(session)
   }

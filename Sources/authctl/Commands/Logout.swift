@@ -60,7 +60,8 @@ struct Logout: Command {
     }
     let profile = choice.profile
     app.tell(choice, all ? nil : app.namedAccount(profile))
-    let keeper = try app.keeper(for: profile)
+    // What is not trusted sends nothing; forgetting does not depend on it.
+    let keeper = try app.localKeeper(for: profile, mayAskForTrust: true)
     let others = try Others(of: keeper, app)
     var accounts: [String]
     if !all, let named = app.namedAccount(profile) {
@@ -150,7 +151,7 @@ struct Logout: Command {
         continue
       }
       do throws(Failure) {
-        let keeper = try app.keeper(for: profile, in: store)
+        let keeper = try app.localKeeper(for: profile, in: store)
         ends.append((name, try keeper.end(account, requireRevocation: requireRevocation)))
       } catch {
         failures.append(error)
@@ -179,7 +180,7 @@ private struct Others {
   init(of keeper: SessionKeeper, _ app: App) throws(Failure) {
     var keepers: [SessionKeeper] = []
     for store in try app.otherStores(than: keeper.store) {
-      keepers.append(try app.keeper(for: keeper.api.profile, in: store))
+      keepers.append(try app.localKeeper(for: keeper.api.profile, in: store))
     }
     self.keepers = keepers
     self.app = app

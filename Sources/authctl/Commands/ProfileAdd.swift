@@ -35,8 +35,7 @@ struct ProfileAdd: Command {
     try app.profiles.write(draft.text, as: name, replacing: replace)
     let file = app.profiles.shown(app.profiles.path(of: name))
     app.console.notice("Made the profile \(name): \(file)")
-    let recipe = draft.profile.recipe
-    for call in [recipe.login, recipe.register, recipe.refresh] where call?.secretsInURL == true {
+    if draft.profile.putsSecretsInURLs {
       app.console.warn("\(name): secrets_in_url puts secrets into the logs of servers and proxies")
     }
     app.console.notice("Next: \(DisplayText.shellCommand(["authctl", "login", "-p", name]) ?? "")")

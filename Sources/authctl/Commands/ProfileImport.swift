@@ -8,9 +8,9 @@ struct ProfileImport: Command {
     usage: "authctl profile import [<options>] <name> <file>",
     discussion: """
       Every origin that will receive a password or a token is told. A file with a
-      proxy, authorities or a client certificate of its own, with clear http, or
-      with origins beside its url is taken only after a yes on the terminal, or
-      with --trust.
+      proxy, authorities or a client certificate of its own, with clear http,
+      secrets in URLs, or origins beside its url is taken only after a yes on the
+      terminal, or with --trust.
 
       Examples:
         authctl profile import shop team/shop.toml
@@ -21,9 +21,6 @@ struct ProfileImport: Command {
   @Argument(help: ArgumentHelp("Its name here.", valueName: "name")) var name: String
   @Argument(help: ArgumentHelp("The file; - is standard input.", valueName: "file"))
   var file: String
-
-  @Flag(help: "Take what the file says of proxies, certificates and further origins.")
-  var trust = false
 
   @OptionGroup var output: JSONOutput
   @OptionGroup(title: "Global options") var globals: Globals
@@ -41,24 +38,15 @@ struct ProfileImport: Command {
       file == "-"
       ? try File.text(file, option: "profile import") : try ProfileStore.text(ofFile: file)
     let draft = try app.profiles.read(text, as: name, label: label)
-    let recipients = try draft.recipients()
-    for (origin, gets) in recipients.origins {
-      app.console.notice("\(name) sends to \(origin): \(gets)")
-    }
-    for risk in recipients.risks { app.console.warn(risk) }
-    if !recipients.risks.isEmpty, !trust { try askForTrust(app) }
+    let refusal = Failure(
+      .inputNeeded, "a yes to this is needed, and nobody may be asked here",
+      hint: "read the file, then --trust takes it as it is")
+    try app.agree(
+      to: try draft.recipients(), of: name, "Trust this file?", orElse: refusal)
     try app.profiles.write(text, as: name)
     app.console.notice(
       "Made the profile \(name): \(app.profiles.shown(app.profiles.path(of: name)))")
     if output.json { try app.console.out(ProfileText.json(of: draft)) }
     return 0
-  }
-
-  private func askForTrust(_ app: App) throws(Failure) {
-    let terminal = try app.terminal(
-      for: "a yes to this", hint: "read the file, then --trust takes it as it is")
-    guard try terminal.confirm("Take it?", default: false) else {
-      throw Failure(.inputNeeded, "\(name) was not imported")
-    }
   }
 }

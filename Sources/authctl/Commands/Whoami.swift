@@ -26,7 +26,9 @@ struct Whoami: Command {
 
   func run(in app: App) throws(Failure) -> Int32 {
     let choice = try app.choose()
-    let keeper = try app.keeper(for: choice.profile, mayPrompt: !offline)
+    let keeper =
+      try offline
+      ? app.localKeeper(for: choice.profile, mayPrompt: false) : app.keeper(for: choice.profile)
     let session = try app.session(for: choice, keeper)
     var account = session.account
     var user: JSONValue = nil

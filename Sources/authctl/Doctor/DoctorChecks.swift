@@ -68,9 +68,9 @@ struct DoctorChecks {
         return
       }
       var status = stat()
-      let mode = stat(folder, &status) == 0 ? status.st_mode & 0o7777 : 0
-      let detail = "\(shown), mode \(octal(mode)), locks work"
-      if mode & 0o022 != 0 {
+      _ = stat(folder, &status)
+      let detail = "\(shown), mode \(octal(status.st_mode)), locks work"
+      if Ownership(status).isWritableByGroupOrOthers {
         checks.add(
           "state", .warn, "\(detail), but others can write there",
           hint: DisplayText.shellCommand(["chmod", "700", folder]))
@@ -199,6 +199,10 @@ struct DoctorChecks {
     lookedAt += 1
     let base: WebURL
     do throws(Failure) { base = try WebURL(profile.url, from: .person) } catch {
+      checks.add(Check("reach", error, profile: name))
+      return
+    }
+    do throws(Failure) { try app.requireTrust(in: profile, mayAsk: false) } catch {
       checks.add(Check("reach", error, profile: name))
       return
     }

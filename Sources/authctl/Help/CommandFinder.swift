@@ -8,7 +8,7 @@ enum CommandFinder {
     "-p", "--profile", "-u", "--username", "--store", "--errors", "--store-timeout",
     "--lock-timeout",
   ]
-  private static let flags = ["--verbose", "--quiet", "--no-input"]
+  private static let flags = ["--verbose", "--quiet", "--trust", "--no-input"]
 
   /// What the words ask for.
   enum Invocation {

@@ -64,13 +64,15 @@ extension Topics {
       AUTHCTL_USERNAME          The account.
       AUTHCTL_STORE             secret-service, file or plaintext.
       AUTHCTL_NO_INPUT          1: never ask, end with 10 instead.
+      AUTHCTL_TRUST             1: trust the profile's file, as --trust does.
       AUTHCTL_ERRORS            json: errors as one line of JSON.
 
     Secrets; never handed on to a program that authctl starts:
 
       AUTHCTL_PASSWORD          The password. Likewise AUTHCTL_OTP,
                                 AUTHCTL_CLIENT_SECRET, AUTHCTL_APP_KEY and
-                                AUTHCTL_PROXY_USER.
+                                AUTHCTL_PROXY_USER, which a proxy named by a
+                                file in place does not get.
       AUTHCTL_TOKEN             An access token instead of a stored session, for
                                 one origin: that of AUTHCTL_URL, else of the
                                 profile that is named, default or the only one.
@@ -85,7 +87,7 @@ extension Topics {
 
       AUTHCTL_CONFIG_DIR        Profiles and config.toml; else authctl in
                                 XDG_CONFIG_HOME, else ~/.config/authctl.
-      AUTHCTL_STATE_DIR         Locks and the files of the store "file"; else
+      AUTHCTL_STATE_DIR         Locks, trusted files and the store "file"; else
                                 authctl in XDG_STATE_HOME, else
                                 ~/.local/state/authctl.
       XDG_RUNTIME_DIR           The folder of exec --file.

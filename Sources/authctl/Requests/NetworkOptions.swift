@@ -115,8 +115,8 @@ struct NetworkOptions: ParsableArguments {
       let secret = try secrets.read(.proxyUser)
     {
       options.proxyUser = SharedSecret(secret)
+      options.proxyUserIsAmbient = !proxyUser.source.isGiven
     }
-    learnProxyPasswords(app)
     options.noProxy = noProxy
     for text in resolve { try Self.check(text, "--resolve", parts: 3, "HOST:PORT:ADDRESS") }
     for text in connectTo { try Self.check(text, "--connect-to", parts: 4, "HOST:PORT:HOST:PORT") }
@@ -199,21 +199,6 @@ struct NetworkOptions: ParsableArguments {
   ) throws(Failure) {
     if isFirst, isSecond {
       throw Failure(.usage, "\(first) and \(second) exclude each other")
-    }
-  }
-
-  /// A proxy's address in the environment may hold a password; libcurl's remarks show it.
-  private func learnProxyPasswords(_ app: App) {
-    for name in ["http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"] {
-      guard let value = app.environment[name] else { continue }
-      let bytes = Array(value.utf8)
-      guard let end = bytes.lastIndex(of: UInt8(ascii: "@")) else { continue }
-      var user = bytes[..<end]
-      if let slash = user.lastIndex(of: UInt8(ascii: "/")) { user = user[(slash + 1)...] }
-      app.redactor.learn(String(decoding: user, as: UTF8.self))
-      if let colon = user.firstIndex(of: UInt8(ascii: ":")) {
-        app.redactor.learn(String(decoding: user[(colon + 1)...], as: UTF8.self))
-      }
     }
   }
 }

@@ -43,6 +43,12 @@ enum File {
   static func reason() -> String { String(cString: strerror(errno)).lowercased() }
 }
 
+extension Ownership {
+  init(_ status: stat) {
+    self.init(owner: status.st_uid, group: status.st_gid, mode: status.st_mode)
+  }
+}
+
 /// The file of `-D` or `--trace`: this user's alone, and never through a link (rule B14).
 final class PrivateOutput {
   private let descriptor: Int32
@@ -62,7 +68,7 @@ final class PrivateOutput {
     }
     var status = stat()
     guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return }
-    guard status.st_uid == geteuid() else {
+    guard Ownership(status).isOwn else {
       throw Failure(.failed, "\(name): it belongs to another user")
     }
     guard fchmod(descriptor, 0o600) == 0, ftruncate(descriptor, 0) == 0 else {
@@ -109,7 +115,8 @@ final class OutputFile {
     } else {
       let mask = umask(0)
       umask(mask)
-      mode = exists ? status.st_mode & 0o7777 : 0o666 & ~mask
+      // What comes from a server is not to run as the owner of the old file (rule B14).
+      mode = exists ? status.st_mode & 0o777 : 0o666 & ~mask
       let resolved = try Self.end(ofLink: path)
       place = resolved
       let folder = Self.folder(of: resolved)

@@ -69,6 +69,11 @@ final class Terminal {
     }
   }
 
+  /// Lines to be read before a question.
+  func show(_ lines: [String]) {
+    for line in lines { write(DisplayText.oneLine(line, limit: 2000) + "\n") }
+  }
+
   // MARK: Lines
 
   private func shownLine(_ question: String, _ name: String) throws(Failure) -> Secret {

@@ -17,10 +17,7 @@ final class TokenFile {
   /// - Throws: `failed` when it cannot be made.
   init(below parent: String) throws(Failure) {
     if mkdir(parent, 0o700) != 0, errno != EEXIST { throw Self.unusable(parent) }
-    var status = stat()
-    guard lstat(parent, &status) == 0, status.st_mode & S_IFMT == S_IFDIR,
-      status.st_uid == geteuid(), status.st_mode & 0o077 == 0
-    else {
+    guard Self.isOwnAlone(parent) else {
       throw Failure(
         .storeMissing, "\(DisplayText.oneLine(parent)) is not a folder of yours alone",
         hint: "--token-dir DIR names another")
@@ -69,12 +66,17 @@ final class TokenFile {
     return candidates.first(where: isPrivate)
   }
 
-  /// Whether `folder` is this user's alone.
+  /// Whether `folder` is a whole path of a folder that is this user's alone.
   static func isPrivate(_ folder: String) -> Bool {
+    folder.utf8.first == UInt8(ascii: "/") && isOwnAlone(folder)
+  }
+
+  /// Whether `folder` is one, no link to one, and this user's alone.
+  private static func isOwnAlone(_ folder: String) -> Bool {
     var status = stat()
-    return folder.utf8.first == UInt8(ascii: "/") && lstat(folder, &status) == 0
-      && status.st_mode & S_IFMT == S_IFDIR && status.st_uid == geteuid()
-      && status.st_mode & 0o077 == 0
+    guard lstat(folder, &status) == 0, status.st_mode & S_IFMT == S_IFDIR else { return false }
+    let ownership = Ownership(status)
+    return ownership.isOwn && !ownership.isOpenToOthers
   }
 
   /// Puts `token` in place of what is there, whole at any moment.

@@ -203,7 +203,11 @@ import Testing
   @Test func fileThatOthersMayWriteIsRefused() async throws {
     try await ProfileDesk.with { desk in
       let file = try desk.box.write("team/shop.toml", Self.plain)
-      for mode in [0o620, 0o602, 0o666] as [mode_t] {
+      // A group with other members than the owner.
+      let isRoot = HostileEnvironmentTests.isRoot
+      func share(_ path: String) { if isRoot { #expect(chown(path, 0, 65534) == 0) } }
+      share(file)
+      for mode in [0o602, 0o666] + (isRoot ? [0o620] : []) as [mode_t] {
         chmod(file, mode)
         for more in [[], ["--trust"]] {
           try await desk.expectRefusal(
@@ -212,7 +216,8 @@ import Testing
         }
       }
       chmod(file, 0o640)
-      chmod(desk.box.root + "/team", 0o770)
+      share(desk.box.root + "/team")
+      chmod(desk.box.root + "/team", isRoot ? 0o770 : 0o707)
       try await desk.expectRefusal(
         ["profile", "import", "folder", file], "can be written by other users",
         mend: "chmod go-w \(desk.box.root)/team")
@@ -220,7 +225,8 @@ import Testing
       #expect(try await desk.run("profile", "import", "shop", file).status == 0)
       // The folder that it goes to, too.
       for folder in ["home/.config/authctl", "home/.config/authctl/profiles"] {
-        chmod(desk.box.root + "/" + folder, 0o775)
+        share(desk.box.root + "/" + folder)
+        chmod(desk.box.root + "/" + folder, isRoot ? 0o775 : 0o707)
         try await desk.expectRefusal(
           ["profile", "import", "b", file], "can be written by other users", mend: "chmod go-w")
         chmod(desk.box.root + "/" + folder, 0o700)

@@ -205,9 +205,14 @@ import Testing
       let api = try desk.box.recorder()
       let file = try desk.box.write("home/team/shop.toml", Scene.profile(api.url))
       let token: [String: String?] = ["AUTHCTL_TOKEN": "tok"]
-      for (path, mode, good) in [
-        (file, 0o660, 0o640), (file, 0o606, 0o600), (desk.box.home + "/team", 0o770, 0o755),
-      ] as [(String, mode_t, mode_t)] {
+      let team = desk.box.home + "/team"
+      var rows: [(String, mode_t, mode_t)] = [(file, 0o606, 0o600), (team, 0o707, 0o755)]
+      // A group with other members than the owner.
+      if HostileEnvironmentTests.isRoot {
+        #expect(chown(file, 0, 65534) == 0 && chown(team, 0, 65534) == 0)
+        rows += [(file, 0o660, 0o640), (file, 0o620, 0o600), (team, 0o770, 0o755)]
+      }
+      for (path, mode, good) in rows {
         chmod(path, mode)
         let run = try await desk.run("get", "/x", "-p", "./team/shop.toml", env: token)
         #expect(run.status == 2 && run.stdout == "")
@@ -215,7 +220,28 @@ import Testing
         chmod(path, good)
         #expect(try await desk.run("get", "/x", "-p", "./team/shop.toml", env: token).status == 0)
       }
-      #expect(api.connections.count == 3)
+      #expect(api.connections.count == rows.count)
+    }
+  }
+
+  /// Where each user has a group of his own, the umask is 002: nobody else can write such files.
+  @Test(.enabled(if: HostileEnvironmentTests.isRoot, "the group of root is root's own"))
+  func groupOfTheOwnerAloneMayWrite() async throws {
+    try await ProfileDesk.with { desk in
+      let api = try desk.box.recorder()
+      let file = try desk.box.write("home/team/shop.toml", Scene.profile(api.url), mode: 0o664)
+      chmod(desk.box.home + "/team", 0o775)
+      let get = try await desk.run(
+        "get", "/x", "-p", "./team/shop.toml", env: ["AUTHCTL_TOKEN": "tok"])
+      #expect(get.status == 0 && get.stderr == "", "\(get.stderr)")
+      let made = try await desk.run("profile", "import", "shop", file)
+      #expect(made.status == 0, "\(made.stderr)")
+      for path in ["", "/profiles", "/profiles/shop.toml"] {
+        chmod(desk.box.root + "/home/.config/authctl" + path, 0o775)
+      }
+      let own = try await desk.run("get", "/x", env: ["AUTHCTL_TOKEN": "tok"])
+      #expect(own.status == 0 && own.stderr == "", "\(own.stderr)")
+      #expect(api.connections.count == 2)
     }
   }
 }

@@ -40,6 +40,13 @@ import Testing
       #expect(try await box.run("get", "/", "-o", box.root + "/out/old", env: Self.env).status == 0)
       #expect(box.read("out/old") == "new body")
       #expect(information(box.root + "/out/old").map { $0.st_mode & 0o7777 } == 0o604)
+      // What a server sends does not run as the owner of the old file.
+      for bits in [0o4755, 0o2755, 0o1644, 0o7777] as [mode_t] {
+        chmod(box.root + "/out/old", bits)
+        #expect(
+          try await box.run("get", "/", "-o", box.root + "/out/old", env: Self.env).status == 0)
+        #expect(information(box.root + "/out/old").map { $0.st_mode & 0o7777 } == bits & 0o777)
+      }
       #expect(list(box.root + "/out") == ["new", "old"])
     }
   }

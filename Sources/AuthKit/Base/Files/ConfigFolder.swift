@@ -24,7 +24,7 @@ enum ConfigFolder {
     guard status.st_mode & S_IFMT == S_IFREG else {
       throw Failure(.usage, "\(label) is not a regular file")
     }
-    try check(status, label: label, path: path)
+    try checkOwnerAndMode(status, label: label, path: path)
     try checkFolder(parent(of: path))
     if let real = realPath(path), parent(of: real) != parent(of: path) {
       try checkFolder(parent(of: real))
@@ -41,16 +41,19 @@ enum ConfigFolder {
   static func checkFolder(_ path: String) throws(Failure) {
     var status = stat()
     guard stat(path, &status) == 0 else { return }
-    try check(status, label: path, path: path)
+    try checkOwnerAndMode(status, label: path, path: path)
   }
 
-  private static func check(_ status: stat, label: String, path: String) throws(Failure) {
-    guard status.st_uid == geteuid() || status.st_uid == 0 else {
+  private static func checkOwnerAndMode(
+    _ status: stat, label: String, path: String
+  ) throws(Failure) {
+    let ownership = Ownership(status)
+    guard ownership.isOwnOrRoots else {
       throw Failure(
-        .usage, "\(label) belongs to user \(status.st_uid), neither to you nor to root",
+        .usage, "\(label) belongs to user \(ownership.owner), neither to you nor to root",
         hint: DisplayText.shellCommand(["chown", "\(geteuid())", path]))
     }
-    guard status.st_mode & 0o022 == 0 else {
+    guard !ownership.isWritableByOtherUsers else {
       // A shared folder such as /tmp is not to be changed for authctl's sake.
       let isShared = status.st_mode & S_IFMT == S_IFDIR && status.st_mode & S_ISVTX != 0
       throw Failure(
@@ -137,10 +140,18 @@ enum ConfigFolder {
     return path
   }
 
-  /// Makes the folder and those above it, 0700; those that exist stay as they are.
+  /// Makes the folder and those above it, 0700; those that exist stay as they are. None is made in
+  /// a folder of another user's: with sudo -E root would leave its own in there.
   static func makeFolders(_ path: String) throws(Failure) {
     var status = stat()
-    if stat(path, &status) == 0 { return }
+    if stat(path, &status) == 0 {
+      guard Ownership(status).isOwnOrRoots else {
+        throw Failure(
+          .usage, "\(path) belongs to user \(status.st_uid), neither to you nor to root",
+          hint: "with sudo use sudo -H, or set AUTHCTL_CONFIG_DIR")
+      }
+      return
+    }
     let above = parent(of: path)
     if above != path { try makeFolders(above) }
     guard mkdir(path, 0o700) == 0 || errno == EEXIST else {

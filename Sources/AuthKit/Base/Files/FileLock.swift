@@ -62,7 +62,7 @@ package enum FileLock {
 
   /// SHA-256 of the names: they may hold anything, a file name may not.
   static func fileName(profile: String, account: String) throws(Failure) -> String {
-    hexDigits(try Crypto.sha256(Array(profile.utf8) + [0] + Array(account.utf8)))
+    try Crypto.sha256Hex(Array(profile.utf8) + [0] + Array(account.utf8))
   }
 
   /// `folder`, or where the state folder cannot be written the runtime folder of this user.

@@ -20,7 +20,7 @@ package struct PrivateFile: ~Copyable {
       throw Failure(kind, "\(option): \(DisplayText.oneLine(path)): \(reason)")
     }
     do throws(Failure) {
-      try Self.judge(descriptor, path, option, environment)
+      try Self.checkOwnerAndMode(descriptor, path, option, environment)
     } catch {
       close(descriptor)
       var failure = error
@@ -31,7 +31,7 @@ package struct PrivateFile: ~Copyable {
 
   deinit { close(descriptor) }
 
-  private static func judge(
+  private static func checkOwnerAndMode(
     _ descriptor: Int32, _ path: String, _ option: String, _ environment: [String: String]
   ) throws(Failure) {
     let shown = "\(option): \(DisplayText.oneLine(path))"
@@ -48,18 +48,19 @@ package struct PrivateFile: ~Copyable {
 
     let mode = status.st_mode & 0o777
     let octal = "mode 0" + String(mode, radix: 8)
-    if status.st_uid == geteuid() {
-      guard mode & 0o077 != 0 else { return }
+    let ownership = Ownership(status)
+    if ownership.isOwn {
+      guard ownership.isOpenToOthers else { return }
       throw Failure(
         .usage, "\(shown) is open to other users (\(octal))",
         hint: DisplayText.shellCommand(["chmod", "600", path]))
     }
-    guard status.st_uid == 0 else {
+    guard ownership.isOwnOrRoots else {
       throw Failure(
-        .usage, "\(shown) belongs to another user (uid \(status.st_uid))",
+        .usage, "\(shown) belongs to another user (uid \(ownership.owner))",
         hint: "use a file of your own with mode 0600")
     }
-    guard mode & 0o022 != 0 else { return }
+    guard ownership.isWritableByGroupOrOthers else { return }
     throw Failure(
       .usage, "\(shown) can be changed by other users (\(octal))",
       hint: DisplayText.shellCommand(["sudo", "chmod", "go-w", path]))

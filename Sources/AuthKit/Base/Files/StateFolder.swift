@@ -10,7 +10,7 @@ enum StateFolder {
     guard access(folder, W_OK) == 0 else { throw unusable(folder, errno) }
     var status = stat()
     guard lstat(folder, &status) == 0 else { throw unusable(folder, errno) }
-    try judge(folder, status)
+    try checkOwnerAndMode(folder, status)
   }
 
   /// Opens the folder; -1 when there is none.
@@ -27,7 +27,7 @@ enum StateFolder {
     do throws(Failure) {
       var status = stat()
       guard fstat(descriptor, &status) == 0 else { throw unusable(folder, errno) }
-      try judge(folder, status)
+      try checkOwnerAndMode(folder, status)
     } catch {
       close(descriptor)
       throw error
@@ -43,7 +43,7 @@ enum StateFolder {
       var status = stat()
       if stat(path, &status) == 0 {
         // With sudo -E root would leave its files in the folders of somebody else.
-        if status.st_uid != geteuid(), status.st_uid != 0 { throw foreign(path) }
+        guard Ownership(status).isOwnOrRoots else { throw foreign(path) }
       } else if !making {
         guard errno == ENOENT || errno == ENOTDIR else { throw unusable(path, errno) }
         return false
@@ -54,11 +54,10 @@ enum StateFolder {
     return true
   }
 
-  private static func judge(_ folder: String, _ status: stat) throws(Failure) {
-    guard status.st_mode & S_IFMT == S_IFDIR, status.st_uid == geteuid() else {
-      throw foreign(folder)
-    }
-    guard status.st_mode & 0o022 == 0 else {
+  private static func checkOwnerAndMode(_ folder: String, _ status: stat) throws(Failure) {
+    let ownership = Ownership(status)
+    guard status.st_mode & S_IFMT == S_IFDIR, ownership.isOwn else { throw foreign(folder) }
+    guard !ownership.isWritableByGroupOrOthers else {
       throw Failure(
         .storeMissing, "\(folder) can be written by others",
         hint: DisplayText.shellCommand(["chmod", "700", folder]))

@@ -336,11 +336,7 @@ private struct Receiver {
   }
 
   private mutating func trace(_ bytes: UnsafeRawBufferPointer) {
-    let text = DisplayText.repaired(bytes)
-    // The rest of this one is the proxy's address, with a password in it perhaps.
-    let isOfProxy = text.utf8.starts(with: "Uses proxy env variable ".utf8)
-    let end = isOfProxy ? text.utf8.firstIndex(of: UInt8(ascii: "=")) : nil
-    let remark = end.map { String(text[..<$0]).trimmingSpaces } ?? text.trimmingLineEnd
+    let remark = Proxies.withoutAddress(DisplayText.repaired(bytes)).trimmingLineEnd
     settings.trace?(remark)
     settings.wire?.remark(remark)
   }

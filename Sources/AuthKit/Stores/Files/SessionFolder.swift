@@ -50,7 +50,7 @@ struct SessionFolder: ~Copyable {
         .storeMissing, "\(place(name)) is a symbolic link", hint: "authctl makes none: remove it")
     }
     defer { close(file) }
-    try judge(file, name)
+    try checkOwnerAndMode(file, name)
     var content = SecretBuilder(capacity: 4096)
     let piece = UnsafeMutableRawBufferPointer.allocate(byteCount: 16_384, alignment: 1)
     defer {
@@ -70,18 +70,19 @@ struct SessionFolder: ~Copyable {
   }
 
   /// Refuses what anybody but this user could read, write, or have made.
-  private func judge(_ file: Int32, _ name: String) throws(Failure) {
+  private func checkOwnerAndMode(_ file: Int32, _ name: String) throws(Failure) {
     var status = stat()
     guard fstat(file, &status) == 0 else { throw failure("cannot read", name, errno) }
     guard status.st_mode & S_IFMT == S_IFREG else {
       throw Failure(.storeMissing, "\(place(name)) is not a regular file")
     }
-    guard status.st_uid == geteuid() else {
+    let ownership = Ownership(status)
+    guard ownership.isOwn else {
       throw Failure(
-        .storeMissing, "\(place(name)) belongs to another user (uid \(status.st_uid))",
+        .storeMissing, "\(place(name)) belongs to another user (uid \(ownership.owner))",
         hint: "with sudo use sudo -H, or set AUTHCTL_STATE_DIR")
     }
-    guard status.st_mode & 0o077 == 0 else {
+    guard !ownership.isOpenToOthers else {
       throw Failure(
         .storeMissing, "\(place(name)) is open to other users",
         hint: DisplayText.shellCommand(["chmod", "600", path + "/" + name]))
