@@ -11,6 +11,8 @@ struct RecipeResponse {
   let profile: String
   /// The body as JSON; nil when it is none.
   let json: JSONValue?
+  /// It begins as JSON, with more values than are held.
+  private let isTooLarge: Bool
   /// The cookies of the request that it answers.
   private let sentCookies: CookieJar
 
@@ -27,7 +29,13 @@ struct RecipeResponse {
     recipe = profile.recipe.session
     self.profile = profile.name
     self.sentCookies = sentCookies
-    json = try? JSONValue.parse(body)
+    do throws(JSONError) {
+      json = try JSONValue.parse(body)
+      isTooLarge = false
+    } catch {
+      json = nil
+      isTooLarge = error.isTooLarge
+    }
   }
 
   /// The value at the first of `places` that is present; null and the empty text are absent.
@@ -291,6 +299,7 @@ struct RecipeResponse {
   /// Names and types of the answer, for one that was not understood; no value of it.
   var shape: String {
     if let json { return "json: \(json.shape())" }
+    if isTooLarge { return "\(body.count) bytes of JSON with too many values" }
     if body.isEmpty { return "an empty body" }
     let type = head.mediaType.map { DisplayText.oneLine($0, limit: 60) } ?? "no type"
     return "\(body.count) bytes of \(type)"

@@ -13,15 +13,17 @@ import Testing
       stdin: stdin, env: Self.env, program: "/bin/sh")
   }
 
-  /// 24 MiB of `unit` again and again.
+  /// 12 MiB of `unit` again and again.
   private func long(_ unit: String, _ start: String, _ end: String) -> String {
-    start + String(repeating: unit, count: (24 << 20) / unit.utf8.count) + end
+    start + String(repeating: unit, count: (12 << 20) / unit.utf8.count) + end
   }
 
-  /// A tree of these takes 200 MiB and more.
+  private static let row = "[" + String(repeating: "0,", count: 100) + "0],"
+
+  /// A tree of these takes 170 MiB and more.
   @Test(arguments: [
     (["--paginate"], "[],", "[", "0]"), (["--paginate"], #""a":0,"#, "{", #""b":0}"#),
-    (["--each", "/x"], "[0],", #"{"x":["#, "0]}"), (["--pointer", "/0"], "[],", "[", "0]"),
+    (["--each", "/x"], row, #"{"x":["#, "0]}"), (["--pointer", "/0"], "[],", "[", "0]"),
     (["--pointer", "/0"], "{\"\":[]},", "[", "0]"), (["--pointer", ""], "[],", "[", "0]"),
     (["--pointer", ""], "\\u0001", "\"", "\""),
   ])
@@ -73,6 +75,23 @@ import Testing
         #expect(run.status == 1 && run.stdout == "", "\(options)")
         #expect(run.stderr == "authctl: \(message) any length passes through\n")
       }
+    }
+  }
+
+  /// 1 MiB at a sign-in may be a tree of thirty.
+  @Test func valuesOfASignIn() async throws {
+    try await Sandbox.with { box in
+      let script = Script()
+      let body = #"{"token":"a","x":["# + String(repeating: "[0],", count: 250_000) + "0]}"
+      script["POST /login"] = .http(200, body)
+      let shop = try Shop(box, try box.recorder(answering: script.answering).url)
+      let run = try await shop.login()
+      #expect(run.stdout == "")
+      #expect(
+        run.stderr.contains("\(body.utf8.count) bytes of JSON with too many values"),
+        "\(run.stderr)")
+      #expect(run.hasErrorForm)
+      #expect(run.status == 15)
     }
   }
 

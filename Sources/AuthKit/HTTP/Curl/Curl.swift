@@ -87,10 +87,14 @@ package final class CurlClient {
     let mime = try body(request)
     authctl_curl_set_pointer(easy, CURLOPT_CURLU, UnsafeRawPointer(try request.url.handle()))
     var list: UnsafeMutablePointer<curl_slist>?
+    // libcurl looks for the end of the list that it is given: the last node is a short one.
+    var last: UnsafeMutablePointer<curl_slist>?
     for header in request.headers {
       header.line.withBytes {
-        list = curl.curl_slist_append(list, $0.bindMemory(to: CChar.self).baseAddress)
+        let node = curl.curl_slist_append(last, $0.bindMemory(to: CChar.self).baseAddress)
+        last = last == nil ? node : node?.pointee.next
       }
+      list = list ?? last
     }
     authctl_curl_set_pointer(easy, CURLOPT_HTTPHEADER, list)
     sent = (request, list, mime)
