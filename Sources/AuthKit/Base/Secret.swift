@@ -99,6 +99,13 @@ package struct SecretBuilder: ~Copyable {
     Secret(copying: UnsafeRawBufferPointer(rebasing: buffer[..<used]))
   }
 
+  /// Lends the bytes so far for the time of `body`; they must not be kept.
+  borrowing func withBytes<R: ~Copyable, E: Error>(
+    _ body: (UnsafeRawBufferPointer) throws(E) -> R
+  ) throws(E) -> R {
+    try body(UnsafeRawBufferPointer(rebasing: buffer[..<used]))
+  }
+
   private borrowing func wipe() {
     if let base = buffer.baseAddress { explicit_bzero(base, buffer.count) }
   }

@@ -19,6 +19,17 @@ extension [UInt8] {
   }
 }
 
+extension UInt8 {
+  /// 0-9
+  package var isDigit: Bool { (0x30...0x39).contains(self) }
+
+  /// A-Z, a-z
+  package var isLetter: Bool { (0x61...0x7A).contains(self | 0x20) }
+
+  /// 0-9, A-Z, a-z
+  package var isLetterOrDigit: Bool { isLetter || isDigit }
+}
+
 extension String {
   /// A-Z lowered, all other bytes as they are.
   package var asciiLowercased: String {
