@@ -29,8 +29,6 @@ struct OpenAPI {
   }
 
   private let root: JSONValue
-  /// The document's name for the API.
-  var title: String? { root["info"]?["title"]?.text }
   /// Where the paths begin, without a closing slash; empty for the root of the origin.
   let basePath: String
   /// It describes an API of other origins alone.
