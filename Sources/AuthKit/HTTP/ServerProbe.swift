@@ -63,7 +63,7 @@ package struct ServerProbe {
     if let rest = line.behind("SSL connection using ") {
       let name = rest.utf8.prefix { $0 != UInt8(ascii: " ") }
       // OpenSSL writes TLSv1.3, GnuTLS TLS1.3.
-      let digits = name.drop { !(0x30...0x39).contains($0) }
+      let digits = name.drop { !$0.isDigit }
       protocolName = DisplayText.oneLine("TLS" + String(decoding: digits, as: UTF8.self), limit: 12)
     } else if let rest = line.behind("Uses proxy env variable ") {
       let name = String(decoding: rest.utf8.prefix { $0 != UInt8(ascii: " ") }, as: UTF8.self)

@@ -94,7 +94,7 @@ enum URLText {
     if host.isEmpty { return "has no host" }
     if host.last == UInt8(ascii: ".") { return "has a dot at the end of its host" }
     if let port {
-      guard port.allSatisfy({ (0x30...0x39).contains($0) }),
+      guard port.allSatisfy(\.isDigit),
         let number = Int(String(decoding: port, as: UTF8.self)), (1...65535).contains(number)
       else { return "has no port between 1 and 65535" }
     }
