@@ -70,7 +70,7 @@ struct CurlBody {
   }
 
   private static func isJSON(_ type: String) -> Bool {
-    type == "application/json" || type.utf8.reversed().starts(with: "+json".utf8.reversed())
+    type == "application/json" || type.ends(withBytesOf: "+json")
   }
 
   private static func boundary(_ header: String) -> [UInt8] {

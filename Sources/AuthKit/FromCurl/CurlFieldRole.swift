@@ -27,7 +27,7 @@ enum CurlFieldRole: Equatable {
     let last = Self.plain(Array(name.utf8).split { "[].:$/".utf8.contains($0) }.last ?? [])
     let whole = Self.plain(Array(name.utf8)[...])
     func end(_ words: [String]) -> Int? {
-      words.firstIndex { last.utf8.reversed().starts(with: $0.utf8.reversed()) }
+      words.firstIndex { last.ends(withBytesOf: $0) }
     }
     func holds(_ words: [String]) -> Bool { words.contains(where: whole.contains(bytesOf:)) }
     let isAside = holds(Self.asides)
@@ -69,7 +69,7 @@ enum CurlFieldRole: Equatable {
   /// Whether its value is a word of a protocol, which may be the word "password": `grant_type`.
   static func isDescription(_ name: String) -> Bool {
     let name = plain(Array(name.utf8)[...])
-    return descriptions.contains { name.utf8.reversed().starts(with: $0.utf8.reversed()) }
+    return descriptions.contains { name.ends(withBytesOf: $0) }
   }
 
   // MARK: - Ends of names

@@ -38,7 +38,7 @@ package enum NextPage: Sendable, Equatable {
       if let target = LinkHeader.next(in: head.all("Link")) {
         return try Self.resolved(target, at: url)
       }
-      guard head.mediaType?.utf8.reversed().starts(with: "json".utf8.reversed()) ?? false else {
+      guard head.mediaType?.ends(withBytesOf: "json") ?? false else {
         return nil
       }
       for (pointer, mediaType) in Self.sureKeys {

@@ -51,7 +51,7 @@ package struct ServerProbe {
   /// `Nov 30 12:00:00 2026 GMT` is OpenSSL's form, `2026-11-30 12:00:00 GMT` that of GnuTLS.
   static func moment(ofCertificate text: String) -> Timestamp? {
     var text = text
-    if text.utf8.reversed().starts(with: " GMT".utf8.reversed()) { text.removeLast(4) }
+    if text.ends(withBytesOf: " GMT") { text.removeLast(4) }
     // The form of asctime(3) without the day of the week, which nobody checks.
     return Timestamp.parse(httpDate: "Mon " + text) ?? Timestamp.parse(iso8601: text)
   }

@@ -5,7 +5,7 @@ extension ProfileStore {
     guard let first = text.utf8.first, first.isLetterOrDigit, text.utf8.count <= 64 else {
       return false
     }
-    return text.utf8.allSatisfy(isNameByte) && !endsInTOML(text)
+    return text.utf8.allSatisfy(isNameByte) && !text.ends(withBytesOf: ".toml")
   }
 
   /// - Throws: `Failure` of kind `usage` for what is no name.
@@ -20,7 +20,7 @@ extension ProfileStore {
   /// The name that a profile gets from its host: the first label that is neither `api` nor `www`,
   /// the whole host when that is taken, then with a number; an address as a whole.
   package static func name(fromHost host: String, taken: [String]) -> String {
-    let bytes = host.utf8.map { (0x41...0x5A).contains($0) ? $0 | 0x20 : $0 }
+    let bytes = Array(host.asciiLowercased.utf8)
     let labels = bytes.split(separator: UInt8(ascii: "."))
     let isAddress =
       bytes.contains(UInt8(ascii: ":"))
@@ -46,15 +46,11 @@ extension ProfileStore {
     let replaced = bytes.map { isNameByte($0) ? $0 : UInt8(ascii: "-") }
     let kept = replaced.drop { !$0.isLetterOrDigit }.prefix(64)
     let name = String(decoding: kept, as: UTF8.self)
-    if endsInTOML(name) { return String(name.dropLast(5)) + "-toml" }
+    if name.ends(withBytesOf: ".toml") { return String(name.dropLast(5)) + "-toml" }
     return name.isEmpty ? "api" : name
   }
 
   private static func isNameByte(_ byte: UInt8) -> Bool {
     byte.isLetterOrDigit || "._-".utf8.contains(byte)
-  }
-
-  private static func endsInTOML(_ text: String) -> Bool {
-    text.utf8.reversed().starts(with: ".toml".utf8.reversed())
   }
 }

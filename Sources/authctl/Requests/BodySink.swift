@@ -51,7 +51,7 @@ final class BodySink {
       target = .excerpt([])
     } else if console.isOutTerminal, !options.raw {
       let type = head.mediaType ?? ""
-      let isJSON = !isLines && type.utf8.reversed().starts(with: "json".utf8.reversed())
+      let isJSON = !isLines && type.ends(withBytesOf: "json")
       target = .terminal(collected: [], isJSON: isJSON && !Self.isStream(head))
     } else {
       target = .pipe

@@ -3,6 +3,11 @@
 extension String {
   /// Whether the bytes of `word` stand somewhere in it.
   package func contains(bytesOf word: String) -> Bool { Array(utf8).contains(bytesOf: word) }
+
+  /// Whether it ends with the bytes of `word`.
+  package func ends(withBytesOf word: String) -> Bool {
+    utf8.reversed().starts(with: word.utf8.reversed())
+  }
 }
 
 extension [UInt8] {

@@ -62,8 +62,8 @@ enum URLText {
   static func authorityStart(_ bytes: [UInt8]) -> Int? {
     for scheme in ["http://", "https://"] {
       let length = scheme.utf8.count
-      let start = bytes.prefix(length).map { (0x41...0x5A).contains($0) ? $0 | 0x20 : $0 }
-      if start.elementsEqual(scheme.utf8) { return length }
+      let start = String(decoding: bytes.prefix(length), as: UTF8.self)
+      if start.equalsIgnoringCase(scheme) { return length }
     }
     return nil
   }

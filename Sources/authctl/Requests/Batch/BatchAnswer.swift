@@ -71,7 +71,7 @@ struct BatchAnswer {
   /// Whether it may be JSON: a number or a word alone is, only where the answer says so.
   private var isJSON: Bool {
     let type = head?.mediaType ?? ""
-    if type.utf8.reversed().starts(with: "json".utf8.reversed()) { return true }
+    if type.ends(withBytesOf: "json") { return true }
     let first = body.first { $0 > 0x20 }
     return first == UInt8(ascii: "{") || first == UInt8(ascii: "[")
   }
