@@ -1,7 +1,7 @@
 internal import Synchronization
 
 /// Masks secrets in everything that is shown: by value, for what it has learned, and by place
-/// (security rule B3).
+/// (rule B3).
 ///
 /// Of a secret it keeps the lengths and keyed hashes of its forms, none of its bytes. The keys are
 /// random and live only in this process.

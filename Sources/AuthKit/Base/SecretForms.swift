@@ -1,4 +1,4 @@
-/// How a secret may look where it is shown (security rule B3): each form is lent to a closure, from
+/// How a secret may look where it is shown (rule B3): each form is lent to a closure, from
 /// a buffer that is wiped afterwards.
 enum SecretForms {
   /// The secret as it is, in JSON, percent-encoded, in base64, and the parts of a JWT.

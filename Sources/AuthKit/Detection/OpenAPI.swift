@@ -149,7 +149,7 @@ struct OpenAPI {
   /// The operations of `method` that take a body, in the order of the document.
   func bodies(of method: String, where isWanted: (String) -> Bool) -> [Operation] {
     paths.filter { isWanted($0.path) }.prefix(20).compactMap { path, item in
-      item[method.asciiLowercased].flatMap { operation(method, path, resolved($0), of: item) }
+      item[method.asciiLowercased].flatMap { operation(method, path, resolved($0)) }
     }
   }
 
@@ -163,9 +163,7 @@ struct OpenAPI {
     }
   }
 
-  private func operation(
-    _ method: String, _ path: String, _ value: JSONValue, of item: JSONValue
-  ) -> Operation? {
+  private func operation(_ method: String, _ path: String, _ value: JSONValue) -> Operation? {
     guard let (encoding, schema) = body(of: value) else { return nil }
     var fields: [(key: String, value: JSONValue)] = []
     if case .object(let members)? = schema["properties"] { fields = members }

@@ -16,7 +16,7 @@ enum CurlFieldRole: Equatable {
   case clientSecret
   /// The key of an application, as opposed to a token that an earlier answer gave.
   case appKey
-  /// Another secret (security rule C9).
+  /// Another secret (rule C9).
   case token
   /// Something public with a secret word in its name: `token_name`.
   case aboutSecret

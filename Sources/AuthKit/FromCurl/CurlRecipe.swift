@@ -1,7 +1,7 @@
 /// The sign-in that a pasted curl command shows, as the settings of a profile.
 ///
 /// Name and password come out of it and stand in none of the settings; what looks like another
-/// secret is asked for or left out (security rule C9).
+/// secret is asked for or left out (rule C9).
 package struct CurlRecipe {
   /// The origin: what a profile's `url` is.
   package let url: String
