@@ -123,7 +123,7 @@ wire='contains\s*\(\s*"\\[rn]|hasPrefix\s*\(|hasSuffix\s*\('
 wire+='|(?<!utf8)\.split\s*\(\s*(separator:\s*|whereSeparator:\s*\\\.)["i]|^\s*\.split\s*\(\s*separator:\s*"'
 wire+='|\.components\s*\(|(firstIndex|lastIndex)\s*\(\s*of:\s*"|\.isNewline\b'
 never 'compare utf8 bytes here, not Characters' "$wire" \
-  Sources/AuthKit/Base/Redactor.swift Sources/AuthKit/HTTP \
+  Sources/AuthKit/Base/{Redactor,SecretForms}.swift Sources/AuthKit/HTTP \
   Sources/AuthKit/SignIn Sources/AuthKit/Stores
 
 # What nobody may write.

@@ -8,7 +8,7 @@ import Testing
     ("identifier", "password"), ("userName", "userPassword"), ("user_name", "user_password"),
     ("login_id", "pw"), ("j_username", "j_password"), ("emailAddress", "passphrase"),
     ("txtUserName", "txtPassword"), ("ctl00$Main$UserName", "ctl00$Main$Password"),
-    ("username_or_email", "password1"), ("log", "pwd"), ("uid", "pin"), ("name", "secret"),
+    ("username_or_email", "password1"), ("log", "pwd"), ("uid", "pass"), ("name", "senha"),
     ("loginForm:user", "loginForm:pass"), ("account.email", "account.password"),
     ("UserID", "LoginPass"), ("phoneNumber", "passcode"), ("identity", "current-password"),
   ])
@@ -49,11 +49,11 @@ import Testing
   @Test func otherPasswordsAreNotKept() throws {
     let recipe = try CurlRecipe(
       pasted:
-        "curl https://h -d 'user=ada&password=hunter2&pin=4711&password_hash=c0ffee00&show_password=0'"
+        "curl https://h -d 'user=ada&password=hunter2&pin=4711&password_hash=c0ffee00&show_password='"
     )
     #expect(
       try recipe.shown().last
-        == #"login.body {"user":"{username}","password":"{password}","show_password":"0"}"#)
+        == #"login.body {"user":"{username}","password":"{password}","show_password":""}"#)
     #expect(
       recipe.notes == [
         "pin was left out: it looks like another password",
@@ -62,6 +62,35 @@ import Testing
     #expect(
       failure(pasted: "curl https://h -d 'user=ada&password=a&passwd=b'")?.message
         == "the curl command has several passwords: password, passwd")
+  }
+
+  /// What no known name tells is asked, and nothing else is.
+  @Test func asksWhichFieldItIs() throws {
+    func recipe(_ body: String, _ answers: [String]) throws -> (CurlRecipe, questions: [String]) {
+      var (rest, questions) = (answers, [String]())
+      let recipe = try CurlRecipe(try CurlLine("curl https://h -d '\(body)'")) { question in
+        questions.append(question)
+        return rest.isEmpty ? "" : rest.removeFirst()
+      }
+      return (recipe, questions)
+    }
+    let (both, questions) = try recipe("wer=ada&kode=hunter2&lang=de", ["nothing", "kode", "wer"])
+    #expect(both.username == "ada" && both.password?.text == "hunter2")
+    #expect(
+      try both.shown().last
+        == #"login.body {"wer":"{username}","kode":"{password}","lang":"de"}"#)
+    #expect(
+      questions == [
+        "Which field holds the password (wer, kode, lang)",
+        "Which field holds the password (wer, kode, lang)",
+        "Which field holds the user name (wer, lang)",
+      ])
+    let (none, second) = try recipe("wer=ada&password=hunter2", [])
+    #expect(none.username == nil && second == ["Which field holds the user name (wer)"])
+    #expect(try recipe("user=ada&password=hunter2&x=y", []).questions == [])
+    #expect(throws: Failure.self) { try recipe("wer=ada&kode=hunter2", []) }
+    // Bytes that no name has may be a value in the wrong place.
+    #expect(throws: Failure.self) { try recipe("hunter2!%3D=x", ["hunter2!="]) }
   }
 
   @Test func thePasswordInsideOtherText() throws {

@@ -163,7 +163,6 @@ struct SecretServiceStoreTests {
     let store = keyring.store()
     try store.open()
     #expect(store.serviceName == "gnome-keyring")
-    #expect(try store.isEncrypted())
     #expect(try store.list().isEmpty)
     for (index, (profile, account)) in Self.names.enumerated() {
       #expect(try text(store, profile, account) == nil)

@@ -1,10 +1,10 @@
 internal import Synchronization
 
 /// Masks secrets in everything that is shown: by value, for what it has learned, and by place
-/// (security rule B3).
+/// (rule B3).
 ///
-/// Of a secret it keeps the lengths and keyed numbers of its forms, none of its bytes. The keys are
-/// random and live in this process only.
+/// Of a secret it keeps the lengths and keyed hashes of its forms, none of its bytes. The keys are
+/// random and live only in this process.
 package final class Redactor: Sendable {
   private let forms = Mutex(FormTable())
 
@@ -14,16 +14,8 @@ package final class Redactor: Sendable {
   /// Learns a secret in every form that a trace may show it in. A secret of fewer than 8 bytes is
   /// masked by place alone: to mask `me` in `/api/me` would tell it.
   package func learn(_ bytes: UnsafeRawBufferPointer) {
-    guard bytes.count >= Form.shortest else { return }
-    forms.withLock { table in
-      table.insert(FormWriter(table.keys, bytes))
-      if !bytes.allSatisfy(SecretForms.isPlain) {
-        SecretForms.addJSON(of: bytes, to: &table)
-        SecretForms.addPercentEncoded(of: bytes, to: &table)
-      }
-      SecretForms.addBase64(of: bytes, to: &table)
-      SecretForms.addTokenParts(of: bytes, to: &table)
-    }
+    guard bytes.count >= FormTable.shortest else { return }
+    forms.withLock { table in SecretForms.each(of: bytes) { table.insert($0) } }
   }
 
   /// Learns a secret.
@@ -39,15 +31,14 @@ package final class Redactor: Sendable {
 
   /// Learns `secret`, and the credential that Basic makes of it and `user` (RFC 7617, section 2).
   package func learn(user: String, secret: borrowing Secret) {
-    guard secret.count >= Form.shortest else { return }
+    guard secret.count >= FormTable.shortest else { return }
     learn(secret)
     var pair = SecretBuilder(capacity: user.utf8.count + 1 + secret.count)
     pair.append(user)
     pair.append(UInt8(ascii: ":"))
     pair.append(secret)
-    let credential = pair.secret()
-    credential.withBytes { bytes in
-      forms.withLock { SecretForms.addBase64(of: bytes, to: &$0) }
+    pair.withBytes { bytes in
+      forms.withLock { table in SecretForms.base64(of: bytes) { table.insert($0) } }
     }
   }
 
@@ -69,11 +60,9 @@ package final class Redactor: Sendable {
   /// two pieces count from then on.
   package struct Stream {
     private let redactor: Redactor
-    private var bytes: [UInt8] = []
-    /// `sums[i]` is the hash of everything before `bytes[i]`.
-    private var sums: [UInt64] = [0]
-    private var next = 0
-    private var maskedUntil = 0
+    /// What is kept back, and how much of its beginning is masked already.
+    private var kept: [UInt8] = []
+    private var maskedCount = 0
 
     /// A stream at its beginning.
     package init(_ redactor: Redactor) { self.redactor = redactor }
@@ -81,48 +70,101 @@ package final class Redactor: Sendable {
     /// What may be shown now that `more` has come. At most the longest form less one byte is kept
     /// back, and only where a form may have begun.
     package mutating func feed(_ more: UnsafeRawBufferPointer) -> [UInt8] {
-      guard !more.isEmpty else { return [] }
-      let table = redactor.forms.withLock { $0 }
-      bytes.append(contentsOf: more)
-      sums.reserveCapacity(sums.count + more.count)
-      var sum = sums[sums.count - 1]
-      for byte in more {
-        sum = table.keys.step(sum, byte)
-        sums.append(sum)
-      }
-      return advance(table, isLast: false)
+      kept += more
+      return advance(isLast: false)
     }
 
     /// What was kept back, when there is no more to come.
-    package mutating func finish() -> [UInt8] {
-      let table = redactor.forms.withLock { $0 }
-      defer { self = Stream(redactor) }
-      return advance(table, isLast: true)
-    }
+    package mutating func finish() -> [UInt8] { advance(isLast: true) }
 
     // Overlapping secrets are masked as one: the scan goes on inside of what is already masked.
-    private mutating func advance(_ table: FormTable, isLast: Bool) -> [UInt8] {
+    private mutating func advance(isLast: Bool) -> [UInt8] {
+      let table = redactor.forms.withLock { $0 }
       var output: [UInt8] = []
-      output.reserveCapacity(bytes.count - next)
-      scan: while next < bytes.count {
-        switch table.match(bytes, sums, at: next, isLast: isLast) {
-        case .undecided: break scan
-        case .none:
-          if next >= maskedUntil { output.append(bytes[next]) }
-        case .form(let length):
-          if next >= maskedUntil { output += "***".utf8 }
-          maskedUntil = max(maskedUntil, next + length)
+      output.reserveCapacity(kept.count)
+      var (next, maskedEnd) = (0, maskedCount)
+      kept.withUnsafeBytes { bytes in
+        while next < bytes.count {
+          let rest = UnsafeRawBufferPointer(rebasing: bytes[next...])
+          switch table.match(rest, isLast: isLast) {
+          case .undecided: return
+          case .none:
+            if next >= maskedEnd { output.append(bytes[next]) }
+          case .form(let length):
+            if next >= maskedEnd { output += "***".utf8 }
+            maskedEnd = max(maskedEnd, next + length)
+          }
+          next += 1
         }
-        next += 1
       }
-      if next == bytes.count || next > 4096 && next > bytes.count / 2 {
-        bytes.removeFirst(next)
-        sums.removeFirst(next)
-        maskedUntil = max(0, maskedUntil - next)
-        next = 0
-      }
+      kept.removeFirst(next)
+      maskedCount = max(0, maskedEnd - next)
       return output
     }
+  }
+}
+
+/// The forms of all secrets, found by their first eight bytes.
+private struct FormTable: Sendable {
+  enum Match {
+    case none
+    case form(Int)
+    case undecided
+  }
+
+  /// Secrets and forms shorter than this are not masked by value; as many bytes are looked up at
+  /// once.
+  static let shortest = 8
+
+  private let key = UInt64.random(in: 0...UInt64.max)
+  private let factor = UInt64.random(in: 0...UInt64.max) | 1
+  /// One bit for each value of 16 bits that a start is mapped to: most places cost one look.
+  private var filter = [UInt64](repeating: 0, count: 1024)
+  /// The lengths of the forms with one start, the longest first, by the start's hash.
+  private var lengths: [Int: [Int]] = [:]
+  private var hashes: Set<Int> = []
+
+  var isEmpty: Bool { hashes.isEmpty }
+
+  private func hash(_ bytes: Slice<UnsafeRawBufferPointer>) -> Int {
+    var hasher = Hasher()
+    // Of its own: the process's key is no secret with SWIFT_DETERMINISTIC_HASHING.
+    hasher.combine(key)
+    hasher.combine(bytes: UnsafeRawBufferPointer(rebasing: bytes))
+    return hasher.finalize()
+  }
+
+  private func bit(_ bytes: UnsafeRawBufferPointer) -> (word: Int, mask: UInt64) {
+    let bits = bytes.loadUnaligned(as: UInt64.self) &* factor
+    return (Int(bits >> 54), 1 << (bits >> 48 & 63))
+  }
+
+  mutating func insert(_ form: UnsafeRawBufferPointer) {
+    guard form.count >= Self.shortest, hashes.insert(hash(form[...])).inserted else { return }
+    var known = lengths[hash(form.prefix(Self.shortest))] ?? []
+    if !known.contains(form.count) {
+      known.insert(form.count, at: known.firstIndex { $0 < form.count } ?? known.count)
+      lengths[hash(form.prefix(Self.shortest))] = known
+    }
+    let (word, mask) = bit(form)
+    filter[word] |= mask
+  }
+
+  /// The longest form that `bytes` begin with; undecided while one may still be coming.
+  func match(_ bytes: UnsafeRawBufferPointer, isLast: Bool) -> Match {
+    guard bytes.count >= Self.shortest else { return isLast || isEmpty ? .none : .undecided }
+    let (word, mask) = bit(bytes)
+    guard filter[word] & mask != 0, let lengths = lengths[hash(bytes.prefix(Self.shortest))] else {
+      return .none
+    }
+    for length in lengths {
+      if length > bytes.count {
+        if isLast { continue }
+        return .undecided
+      }
+      if hashes.contains(hash(bytes[..<length])) { return .form(length) }
+    }
+    return .none
   }
 }
 
@@ -209,17 +251,7 @@ extension Redactor {
   static func isQueryMark(_ byte: UInt8) -> Bool { "?#".utf8.contains(byte) }
 
   private static func isNamed(_ parameter: ArraySlice<UInt8>, in names: Set<String>) -> Bool {
-    var name: [UInt8] = []
-    var rest = parameter
-    while var byte = rest.popFirst() {
-      if byte == UInt8(ascii: "%"), rest.count >= 2,
-        let value = UInt8(String(decoding: rest.prefix(2), as: UTF8.self), radix: 16)
-      {
-        byte = value
-        rest = rest.dropFirst(2)
-      }
-      name.append(byte)
-    }
+    let name = percentDecoded(parameter)
     var parts = [name[...]]
     if name.last == UInt8(ascii: "]"), let open = name.lastIndex(of: UInt8(ascii: "[")) {
       parts.append(name[(open + 1)...].dropLast())

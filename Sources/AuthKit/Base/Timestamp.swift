@@ -14,32 +14,18 @@ package struct Timestamp: Comparable, Sendable {
   /// The moment of a date and time in UTC of the proleptic Gregorian calendar; `nil` when there is
   /// no such date or time. Second 60, the leap second, is the first of the next minute.
   init?(year: Int, month: Int, day: Int, hour: Int, minute: Int, second: Int) {
-    guard 0...9999 ~= year, 1...12 ~= month, 0...23 ~= hour, 0...59 ~= minute, 0...60 ~= second
+    guard 0...9999 ~= year, 1...12 ~= month, 1...31 ~= day, 0...23 ~= hour, 0...59 ~= minute,
+      0...60 ~= second
     else { return nil }
-    let (era, yearOfEra) = year.quotientAndRemainder(dividingBy: 400)
-    let lengths = Self.monthLengths(yearOfEra)
-    guard 1...lengths[month - 1] ~= day else { return nil }
-    let days =
-      era * Self.daysOfEra + Self.daysBefore(yearOfEra) + lengths[..<(month - 1)].reduce(0, +)
-      + day - 1 - Self.daysTo1970
-    seconds = Double(days * 86_400 + hour * 3600 + minute * 60 + second)
-  }
-
-  /// From 0000-01-01 to 1970-01-01.
-  private static let daysTo1970 = 719_528
-
-  /// The calendar repeats every 400 years; the first of them is a leap year.
-  private static let daysOfEra = 146_097
-
-  private static func daysBefore(_ yearOfEra: Int) -> Int {
-    guard yearOfEra > 0 else { return 0 }
-    let past = yearOfEra - 1
-    return 366 + past * 365 + past / 4 - past / 100
-  }
-
-  private static func monthLengths(_ yearOfEra: Int) -> [Int] {
-    let days = daysBefore(yearOfEra + 1) - daysBefore(yearOfEra)
-    return [31, days - 337, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
+    var parts = tm()
+    parts.tm_year = Int32(year - 1900)
+    parts.tm_mon = Int32(month - 1)
+    parts.tm_mday = Int32(day)
+    parts.tm_hour = Int32(hour)
+    parts.tm_min = Int32(minute)
+    seconds = Double(timegm(&parts) + second)
+    // timegm(3) makes 1 December of 31 November.
+    guard parts.tm_mday == Int32(day) else { return nil }
   }
 }
 
@@ -114,46 +100,33 @@ extension Timestamp {
 extension Timestamp {
   /// UTC by RFC 3339, whole seconds: `2026-11-30T14:05:00Z`. Outside the years 0 to 9999 the
   /// nearest that can be written.
-  package var rfc3339: String {
-    var (days, second) = wholeSeconds.quotientAndRemainder(dividingBy: 86_400)
-    if second < 0 { (days, second) = (days - 1, second + 86_400) }
-    days += Self.daysTo1970
-    let (era, dayOfEra) = days.quotientAndRemainder(dividingBy: Self.daysOfEra)
-    // Leap days only ever make this guess too late.
-    var year = dayOfEra / 365
-    while Self.daysBefore(year) > dayOfEra { year -= 1 }
-    let lengths = Self.monthLengths(year)
-    var day = dayOfEra - Self.daysBefore(year)
-    var month = 0
-    while day >= lengths[month] {
-      day -= lengths[month]
-      month += 1
-    }
-    let date = "\(Self.pad(era * 400 + year, 4))-\(Self.pad(month + 1))-\(Self.pad(day + 1))"
-    let time = "\(Self.pad(second / 3600)):\(Self.pad(second / 60 % 60)):\(Self.pad(second % 60))"
-    return "\(date)T\(time)Z"
-  }
+  package var rfc3339: String { text("%04Y-%m-%dT%H:%M:%SZ") }
 
   /// Local time for people, to the minute: `2026-11-30 14:05`. The time zone is that of `TZ` or
   /// the system (localtime_r(3)); where that fails, `rfc3339`.
   package func localText() -> String {
-    var time = time_t(wholeSeconds)
-    var parts = tm()
+    var (time, parts) = (wholeSeconds, tm())
     guard localtime_r(&time, &parts) != nil else { return rfc3339 }
-    let date = [Int(parts.tm_year) + 1900, Int(parts.tm_mon) + 1, Int(parts.tm_mday)]
-    return Self.pad(date[0], 4) + "-" + Self.pad(date[1]) + "-" + Self.pad(date[2]) + " "
-      + Self.pad(Int(parts.tm_hour)) + ":" + Self.pad(Int(parts.tm_min))
+    return Self.text("%04Y-%m-%d %H:%M", &parts)
   }
 
   /// Rounded down and held inside the years 0 to 9999, so that it can be computed with.
-  private var wholeSeconds: Int {
+  private var wholeSeconds: time_t {
     let held = min(max(seconds, -62_167_219_200), 253_402_300_799)
-    return Int(exactly: held.rounded(.down)) ?? 0  // NaN
+    return time_t(exactly: held.rounded(.down)) ?? 0  // NaN
   }
 
-  private static func pad(_ number: Int, _ width: Int = 2) -> String {
-    let digits = String(number)
-    return String(repeating: "0", count: max(0, width - digits.utf8.count)) + digits
+  /// In UTC, by a format of strftime(3); at most 64 bytes.
+  func text(_ format: String) -> String {
+    var (time, parts) = (wholeSeconds, tm())
+    gmtime_r(&time, &parts)
+    return Self.text(format, &parts)
+  }
+
+  private static func text(_ format: String, _ parts: inout tm) -> String {
+    var buffer = [CChar](repeating: 0, count: 65)
+    let count = strftime(&buffer, buffer.count, format, &parts)
+    return String(decoding: buffer[..<count].map { UInt8(bitPattern: $0) }, as: UTF8.self)
   }
 }
 
@@ -186,43 +159,6 @@ extension Timestamp {
     else { return nil }
     return Timestamp(seconds: moment.seconds - Double(offset) + fraction)
   }
-
-  /// Reads an HTTP date in any of its three forms (RFC 9110, section 5.6.7):
-  /// `Sun, 06 Nov 1994 08:49:37 GMT`, `Sunday, 06-Nov-94 08:49:37 GMT`,
-  /// `Sun Nov  6 08:49:37 1994`.
-  ///
-  /// The day of the week must be one, but need not be the right one. Years of two digits: 70 to
-  /// 99 are 19xx, 00 to 69 are 20xx.
-  package static func parse(httpDate text: String) -> Timestamp? {
-    var scan = Scan(text)
-    guard let weekday = scan.oneOf(weekdays) else { return nil }
-    if scan.skip(" ") { return asctimeDate(&scan) }
-    let isLong = scan.skip(weekdayRests[weekday])
-    let dash = isLong ? "-" : " "
-    guard scan.skip(", "), let day = scan.number(2), scan.skip(dash),
-      let month = scan.oneOf(months), scan.skip(dash), var year = scan.number(isLong ? 2 : 4),
-      scan.skip(" "), let (hour, minute, second) = scan.time(), scan.skip(" GMT"), scan.isAtEnd
-    else { return nil }
-    if isLong { year += year < 70 ? 2000 : 1900 }
-    return Timestamp(
-      year: year, month: month + 1, day: day, hour: hour, minute: minute, second: second)
-  }
-
-  private static func asctimeDate(_ scan: inout Scan) -> Timestamp? {
-    guard let month = scan.oneOf(months), scan.skip(" "),
-      let day = scan.skip(" ") ? scan.number(1) : scan.number(2), scan.skip(" "),
-      let (hour, minute, second) = scan.time(), scan.skip(" "), let year = scan.number(4),
-      scan.isAtEnd
-    else { return nil }
-    return Timestamp(
-      year: year, month: month + 1, day: day, hour: hour, minute: minute, second: second)
-  }
-
-  static let months = [
-    "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
-  ]
-  private static let weekdays = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"]
-  private static let weekdayRests = ["day", "sday", "nesday", "rsday", "day", "urday", "day"]
 }
 
 /// Reads a text from the left, byte by byte; what does not match is not consumed.
@@ -240,15 +176,9 @@ private struct Scan {
     return true
   }
 
-  /// The index of the first of `texts` that stands here.
-  mutating func oneOf(_ texts: [String]) -> Int? {
-    for (index, text) in texts.enumerated() where skip(text) { return index }
-    return nil
-  }
-
   /// All digits that stand here, when their number is in `count`.
   mutating func digits(_ count: ClosedRange<Int>) -> [UInt8]? {
-    let digits = bytes.prefix { UInt8(ascii: "0")...UInt8(ascii: "9") ~= $0 }
+    let digits = bytes.prefix(while: \.isDigit)
     guard count ~= digits.count else { return nil }
     bytes = bytes.dropFirst(digits.count)
     return digits.map { $0 - UInt8(ascii: "0") }
@@ -257,19 +187,9 @@ private struct Scan {
   /// A number of exactly `width` digits, at most nine.
   mutating func number(_ width: Int) -> Int? {
     let digits = bytes.prefix(width)
-    guard digits.count == width,
-      digits.allSatisfy({ UInt8(ascii: "0")...UInt8(ascii: "9") ~= $0 })
-    else { return nil }
+    guard digits.count == width, digits.allSatisfy(\.isDigit) else { return nil }
     bytes = bytes.dropFirst(width)
     return digits.reduce(0) { $0 * 10 + Int($1 - UInt8(ascii: "0")) }
-  }
-
-  /// `hh:mm:ss`.
-  mutating func time() -> (Int, Int, Int)? {
-    guard let hour = number(2), skip(":"), let minute = number(2), skip(":"),
-      let second = number(2)
-    else { return nil }
-    return (hour, minute, second)
   }
 
   /// `Z`, `+hh:mm`, `+hhmm`, `+hh` in seconds east of UTC; 0 at the end of the text.

@@ -39,8 +39,6 @@ struct OpenAPI {
 
   private let root: JSONValue
   private let found = Found()
-  /// The document's name for the API.
-  var title: String? { root["info"]?["title"]?.text }
   /// Where the paths begin, without a closing slash; empty for the root of the origin.
   let basePath: String
   /// It describes an API of other origins alone.
@@ -161,7 +159,7 @@ struct OpenAPI {
   /// The operations of `method` that take a body, in the order of the document.
   func bodies(of method: String, where isWanted: (String) -> Bool) -> [Operation] {
     paths.filter { isWanted($0.path) }.prefix(20).compactMap { path, item in
-      item[method.asciiLowercased].flatMap { operation(method, path, resolved($0), of: item) }
+      item[method.asciiLowercased].flatMap { operation(method, path, resolved($0)) }
     }
   }
 
@@ -178,9 +176,7 @@ struct OpenAPI {
     return paths
   }
 
-  private func operation(
-    _ method: String, _ path: String, _ value: JSONValue, of item: JSONValue
-  ) -> Operation? {
+  private func operation(_ method: String, _ path: String, _ value: JSONValue) -> Operation? {
     guard let (encoding, schema) = body(of: value) else { return nil }
     var fields: [(key: String, value: JSONValue)] = []
     if case .object(let members)? = schema["properties"] { fields = members }

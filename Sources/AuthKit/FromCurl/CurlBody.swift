@@ -70,7 +70,7 @@ struct CurlBody {
   }
 
   private static func isJSON(_ type: String) -> Bool {
-    type == "application/json" || type.utf8.reversed().starts(with: "+json".utf8.reversed())
+    type == "application/json" || type.ends(withBytesOf: "+json")
   }
 
   private static func boundary(_ header: String) -> [UInt8] {
@@ -176,30 +176,6 @@ enum FormText {
 
   /// Percent-decoded; a `%` that begins no escape stays. Nil for what is not UTF-8.
   static func decoded(_ text: some Collection<UInt8>, plusIsSpace: Bool = false) -> String? {
-    let bytes = Array(text)
-    var out: [UInt8] = []
-    var index = 0
-    while index < bytes.count {
-      let byte = bytes[index]
-      if byte == UInt8(ascii: "%"), index + 2 < bytes.count, let high = hex(bytes[index + 1]),
-        let low = hex(bytes[index + 2])
-      {
-        out.append(high << 4 | low)
-        index += 3
-      } else {
-        out.append(plusIsSpace && byte == UInt8(ascii: "+") ? 0x20 : byte)
-        index += 1
-      }
-    }
-    return String(validating: out, as: UTF8.self)
-  }
-
-  private static func hex(_ byte: UInt8) -> UInt8? {
-    switch byte {
-    case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
-    case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10
-    case UInt8(ascii: "A")...UInt8(ascii: "F"): byte - UInt8(ascii: "A") + 10
-    default: nil
-    }
+    String(validating: percentDecoded(text, plusIsSpace: plusIsSpace), as: UTF8.self)
   }
 }

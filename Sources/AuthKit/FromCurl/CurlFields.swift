@@ -9,7 +9,9 @@ struct CurlFields {
   /// Names with a secret word in them that hold nothing secret.
   private(set) var publicNames: [String] = []
 
-  private var fields: [(name: String, kind: CurlFieldName, value: String)] = []
+  private var fields: [(name: String, value: String)] = []
+  /// What the person said of fields that no known name tells apart.
+  private var told: [String: CurlFieldRole] = [:]
   private var count = 0
   private var appKey: String?
   private var clientSecret: String?
@@ -40,7 +42,7 @@ struct CurlFields {
     }
     switch value {
     case .string(let text), .number(let text):
-      fields.append((name, CurlFieldName(name), text))
+      fields.append((name, text))
     case .array(let values):
       for value in values { try collect(name, value, depth: depth + 1) }
     case .object(let members):
@@ -49,42 +51,74 @@ struct CurlFields {
     }
   }
 
+  private func role(_ name: String) -> CurlFieldRole { told[name] ?? CurlFieldRole(name) }
+
   /// Decides which fields hold the name and the password.
   ///
-  /// - Throws: `usage` without a password, or with several.
-  mutating func choose(basic: (user: String, password: String?)?) throws(Failure) {
-    let passwords = fields.filter { $0.kind.passwordRank != nil }
-    let users = fields.filter { $0.kind.userRank != nil }
-    let best = passwords.compactMap(\.kind.passwordRank).min()
-    if let best {
-      let likeliest = passwords.filter { $0.kind.passwordRank == best && !$0.value.isEmpty }
-      password = likeliest.first?.value
-      let isOne = likeliest.allSatisfy { $0.value.utf8.elementsEqual((password ?? "").utf8) }
-      guard isOne else {
-        throw Failure(
-          .usage, "the curl command has several passwords: " + Self.list(likeliest.map(\.name)),
-          hint: "leave only what signs in")
+  /// - Parameter asking: puts a question to the person; nil where nobody may be asked.
+  /// - Throws: `usage` without a password, or with several; what `asking` throws.
+  mutating func choose(
+    basic: (user: String, password: String?)?, asking: ((String) throws(Failure) -> String)?
+  ) throws(Failure) {
+    func isPassword(_ name: String) -> Bool { role(name) == .password }
+    func rank(_ name: String) -> Int? {
+      if case .username(let rank) = role(name) { rank } else { nil }
+    }
+    if basic == nil, let asking {
+      if !fields.contains(where: { isPassword($0.name) }) {
+        try ask("password", as: .password, asking)
+      }
+      if !fields.contains(where: { rank($0.name) != nil }) {
+        try ask("user name", as: .username(rank: 0), asking)
       }
     }
-    userRank = users.compactMap(\.kind.userRank).min()
-    username = users.first { $0.kind.userRank == userRank && !$0.value.isEmpty }?.value
+    let passwords = fields.filter { isPassword($0.name) }
+    let filled = passwords.filter { !$0.value.isEmpty }
+    password = filled.first?.value
+    guard filled.allSatisfy({ isSame($0.value, password) }) else {
+      throw Failure(
+        .usage, "the curl command has several passwords: " + Self.list(filled.map(\.name)),
+        hint: "leave only what signs in")
+    }
+    userRank = fields.compactMap { rank($0.name) }.min()
+    let named = fields.filter { rank($0.name) != nil && !$0.value.isEmpty }
+    username = named.first { rank($0.name) == userRank }?.value
     guard let basic else {
-      if best == nil { throw noPassword }
+      if passwords.isEmpty { throw noPassword }
       return
     }
-    guard best != nil else {
+    guard !passwords.isEmpty else {
       authorization = "basic"
       username = basic.user
       password = basic.password
       return
     }
-    let isSame =
-      username?.utf8.elementsEqual(basic.user.utf8) == true
-      && password?.utf8.elementsEqual((basic.password ?? "").utf8) == true
-    authorization = isSame ? "basic" : "app"
-    guard !isSame else { return }
+    let isRepeated = isSame(basic.user, username) && isSame(basic.password ?? "", password)
+    authorization = isRepeated ? "basic" : "app"
+    guard !isRepeated else { return }
     appKey = basic.user + ":" + (basic.password ?? "")
     note("HTTP Basic carries the application's key: it is asked for (--app-key-stdin)")
+  }
+
+  private func isSame(_ value: String, _ other: String?) -> Bool {
+    other.map { $0.utf8.elementsEqual(value.utf8) } ?? false
+  }
+
+  /// Has one of the fields named; Enter alone means none.
+  private mutating func ask(
+    _ what: String, as role: CurlFieldRole, _ asking: (String) throws(Failure) -> String
+  ) throws(Failure) {
+    let others = fields.filter { !$0.value.isEmpty && self.role($0.name) != .password }
+    let shown = others.map(\.name).filter { Self.shown($0) != "(unnamed)" }
+    guard !shown.isEmpty else { return }
+    while true {
+      let answer = try asking("Which field holds the \(what) (\(Self.list(shown)))")
+      if answer.isEmpty { return }
+      if shown.contains(answer) {
+        told[answer] = role
+        return
+      }
+    }
   }
 
   private var noPassword: Failure {
@@ -120,76 +154,46 @@ struct CurlFields {
 
   /// The template that stands for `value`; nil where the field is left out.
   private mutating func filled(_ name: String, _ value: String) -> String? {
-    let kind = CurlFieldName(name)
-    let shown = Self.shown(name)
-    if let isPassword = asPassword(kind, value) {
-      if isPassword { return "{password}" }
-      note("\(shown) was left out: it looks like another password")
-      return nil
-    }
-    if let rank = kind.userRank {
-      let isSame = username.map { $0.utf8.elementsEqual(value.utf8) } ?? false
-      if isSame || value.isEmpty && rank == userRank { return "{username}" }
-      if rank == userRank { note("\(shown) is kept as it stands, beside the user's name") }
-    }
-    if kind.isPageToken {
-      note("\(shown) was left out: [prefetch] can get a fresh one")
-      return nil
-    }
-    if value.isEmpty { return "" }
-    if kind.isCaptcha {
-      note("\(shown) was left out: the answer to a captcha is good once")
-      return nil
-    }
-    if kind.isOTP {
-      note("\(shown) is a code: it is asked for (--otp-stdin)")
-      return "{otp}"
-    }
-    return kind.isSecret ? secret(name, kind, value) : constant(value)
-  }
-
-  /// Whether it is the password, or another one; nil where it has nothing to do with it.
-  private func asPassword(_ kind: CurlFieldName, _ value: String) -> Bool? {
-    let isSame = password.map { $0.utf8.elementsEqual(value.utf8) } ?? false
-    if kind.passwordRank != nil { return isSame || value.isEmpty }
-    if isSame, kind.mentionsPassword { return true }
+    let role = role(name)
+    let isPassword = isSame(value, password)
     // Of `admin` and `admin` the field's name alone tells which is meant.
-    let isName = username.map { $0.utf8.elementsEqual(value.utf8) } ?? false
-    if isSame, !isName, !kind.isProtocolWord { return true }
-    // `show_password=1` is a switch, `password_hash` is not.
-    let isSwitch = Self.switches.contains(value.asciiLowercased)
-    return kind.mentionsPassword && !isSwitch && !kind.isProtocolWord ? false : nil
+    let isRepeated = isPassword && !isSame(value, username)
+    switch role {
+    case .password: return "{password}"
+    case .otherPassword where isPassword: return "{password}"
+    case .username(let rank) where isSame(value, username) || value.isEmpty && rank == userRank:
+      return "{username}"
+    case _ where isRepeated && !CurlFieldRole.isDescription(name): return "{password}"
+    case .pageToken: return leftOut(name, "[prefetch] can get a fresh one")
+    case _ where value.isEmpty: return ""
+    case .username, .constant: return constant(value)
+    case .otherPassword: return leftOut(name, "it looks like another password")
+    case .captcha: return leftOut(name, "the answer to a captcha is good once")
+    case .token: return leftOut(name, "it looks like a token of an earlier sign-in")
+    case .otp:
+      note("\(Self.shown(name)) is a code: it is asked for (--otp-stdin)")
+      return "{otp}"
+    case .aboutSecret:
+      if !publicNames.contains(name) { publicNames.append(name) }
+      note("\(Self.shown(name)) is kept in the profile, as something public")
+      return constant(value)
+    case .clientSecret where clientSecret == nil || isSame(value, clientSecret):
+      clientSecret = value
+      note("\(Self.shown(name)) is not kept: it is asked for (--client-secret-stdin)")
+      return "{client_secret}"
+    case .clientSecret, .appKey:
+      guard appKey == nil || isSame(value, appKey) else {
+        return leftOut(name, "a recipe has one key of the application")
+      }
+      appKey = value
+      note("\(Self.shown(name)) is not kept: it is asked for (--app-key-stdin)")
+      return "{app_key}"
+    }
   }
 
-  private static let switches: Set<String> = [
-    "", "0", "1", "true", "false", "on", "off", "yes", "no",
-  ]
-
-  private mutating func secret(_ name: String, _ kind: CurlFieldName, _ value: String) -> String? {
-    let shown = Self.shown(name)
-    if kind.isAboutSecret {
-      if !publicNames.contains(where: { $0.utf8.elementsEqual(name.utf8) }) {
-        publicNames.append(name)
-      }
-      note("\(shown) is kept in the profile, as something public")
-      return constant(value)
-    }
-    if kind.isClientSecret, clientSecret.map({ $0.utf8.elementsEqual(value.utf8) }) ?? true {
-      clientSecret = value
-      note("\(shown) is not kept: it is asked for (--client-secret-stdin)")
-      return "{client_secret}"
-    }
-    guard kind.isAppKey else {
-      note("\(shown) was left out: it looks like a token of an earlier sign-in")
-      return nil
-    }
-    guard appKey.map({ $0.utf8.elementsEqual(value.utf8) }) ?? true else {
-      note("\(shown) was left out: a recipe has one key of the application")
-      return nil
-    }
-    appKey = value
-    note("\(shown) is not kept: it is asked for (--app-key-stdin)")
-    return "{app_key}"
+  private mutating func leftOut(_ name: String, _ why: String) -> String? {
+    note("\(Self.shown(name)) was left out: \(why)")
+    return nil
   }
 
   /// `text` as a template: braces doubled, and the password, where it stands among other text,
@@ -216,7 +220,7 @@ struct CurlFields {
   /// a password, may mean something else there.
   private var needle: [UInt8] {
     guard let password, (6...128).contains(password.utf8.count),
-      password.utf8.contains(where: { !(0x61...0x7A).contains($0 | 0x20) })
+      !password.utf8.allSatisfy(\.isLetter)
     else { return [] }
     return Array(password.utf8)
   }
@@ -295,7 +299,7 @@ extension CurlFields {
         note("\(Self.shown(name)) was a number and is sent as text")
         return .string(template)
       }
-      let isWhole = digits.utf8.allSatisfy { $0 == UInt8(ascii: "-") || (0x30...0x39).contains($0) }
+      let isWhole = digits.utf8.allSatisfy { $0 == UInt8(ascii: "-") || $0.isDigit }
       guard isWhole ? Int64(digits) != nil : value.double != nil else {
         throw Failure(.usage, "\(Self.shown(name)): the number is too large for a profile")
       }

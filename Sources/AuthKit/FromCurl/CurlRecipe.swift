@@ -1,7 +1,7 @@
 /// The sign-in that a pasted curl command shows, as the settings of a profile.
 ///
 /// Name and password come out of it and stand in none of the settings; what looks like another
-/// secret is asked for or left out (security rule C9).
+/// secret is asked for or left out (rule C9).
 package struct CurlRecipe {
   /// The origin: what a profile's `url` is.
   package let url: String
@@ -16,9 +16,13 @@ package struct CurlRecipe {
 
   /// Makes a recipe of `line`.
   ///
+  /// - Parameter asking: Puts a question to the person, where no known name of a field says which
+  ///   holds the name or the password; nil where nobody may be asked.
   /// - Throws: `Failure` of kind `usage` for a request that holds no password, several, or what no
-  ///   recipe can say; it quotes names of fields alone.
-  package init(_ line: CurlLine) throws(Failure) {
+  ///   recipe can say; it quotes names of fields alone. What `asking` throws.
+  package init(
+    _ line: CurlLine, asking: ((String) throws(Failure) -> String)? = nil
+  ) throws(Failure) {
     if let option = line.otherSignIn {
       throw Failure(
         .usage, "\(option) of the curl command: no recipe signs in that way",
@@ -33,7 +37,7 @@ package struct CurlRecipe {
     for member in body.members { try fields.collect(member.key, member.value) }
     for pair in target.query { try fields.collect(pair.name, .string(pair.value)) }
     for header in headers { try fields.collect(header.name, .string(header.value)) }
-    try fields.choose(basic: try Self.basic(line, target))
+    try fields.choose(basic: try Self.basic(line, target), asking: asking)
 
     var settings: [(key: String, value: JSONValue)] = []
     if line.method != "POST" { settings.append(("login.method", .string(line.method))) }
@@ -146,7 +150,7 @@ struct CurlTarget {
   /// `shop.example:8080` looks like a scheme.
   private static func isHostAndPort(_ bytes: [UInt8]) -> Bool {
     guard let colon = bytes.firstIndex(of: UInt8(ascii: ":")) else { return false }
-    return bytes[(colon + 1)...].first.map { (0x30...0x39).contains($0) } ?? false
+    return bytes[(colon + 1)...].first?.isDigit ?? false
   }
 
   private static func path(_ bytes: ArraySlice<UInt8>) throws(Failure) -> String {

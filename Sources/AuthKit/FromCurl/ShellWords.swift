@@ -81,7 +81,7 @@ struct ShellWords {
   private mutating func take(_ byte: UInt8, isPlain: Bool = false) {
     word.append(byte)
     isInWord = true
-    if !isPlain || !(0x30...0x39).contains(byte) { isNumber = false }
+    if !isPlain || !byte.isDigit { isNumber = false }
     at += 1
   }
 
@@ -250,10 +250,7 @@ struct ShellWords {
       try doubleQuoted()
     case UInt8(ascii: "("), UInt8(ascii: "["):
       throw problem("$( ), which Bash would run", hint: "put in what it stands for")
-    case UInt8(ascii: "{"), UInt8(ascii: "_"), UInt8(ascii: "a")...UInt8(ascii: "z"),
-      UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "0")...UInt8(ascii: "9"),
-      UInt8(ascii: "*"), UInt8(ascii: "@"), UInt8(ascii: "#"), UInt8(ascii: "?"),
-      UInt8(ascii: "-"), UInt8(ascii: "!"), UInt8(ascii: "$"):
+    case let byte where byte.isLetterOrDigit || "{_*@#?-!$".utf8.contains(byte):
       throw problem(
         "a variable, which Bash would fill in",
         hint: "put its value there; for a dollar sign write \\$, or use single quotes")
@@ -319,20 +316,11 @@ struct ShellWords {
   private mutating func digits(atMost count: Int, radix: UInt32) -> UInt32? {
     var value: UInt32?
     for _ in 0..<count {
-      guard let digit = peek().flatMap(Self.digit), digit < radix else { break }
+      guard let digit = peek().flatMap(hexValue).map(UInt32.init), digit < radix else { break }
       value = (value ?? 0) &* radix &+ digit  // Eight hexadecimal digits fit.
       at += 1
     }
     return value
-  }
-
-  private static func digit(_ byte: UInt8) -> UInt32? {
-    switch byte {
-    case UInt8(ascii: "0")...UInt8(ascii: "9"): UInt32(byte - UInt8(ascii: "0"))
-    case UInt8(ascii: "a")...UInt8(ascii: "f"): UInt32(byte - UInt8(ascii: "a") + 10)
-    case UInt8(ascii: "A")...UInt8(ascii: "F"): UInt32(byte - UInt8(ascii: "A") + 10)
-    default: nil
-    }
   }
 
   private mutating func appendByte(_ value: UInt32) throws(Failure) {

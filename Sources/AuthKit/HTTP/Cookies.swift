@@ -68,7 +68,7 @@ extension Cookie {
     let isHTTPS = origin.utf8.starts(with: "https://".utf8)
     let attributes = Attributes(parts.dropFirst())
     guard isHTTPS || !attributes.secure else { throw .secureOverHTTP }
-    let lowerName = Self.lowercased(first)
+    let lowerName = String(decoding: first, as: UTF8.self).asciiLowercased.utf8
     if lowerName.starts(with: "__secure-".utf8), !attributes.secure { throw .prefix }
     if lowerName.starts(with: "__host-".utf8) {
       guard attributes.secure, !attributes.hasDomain, attributes.path == "/" else { throw .prefix }
@@ -95,10 +95,6 @@ extension Cookie {
     return Array(start.reversed().drop(while: isSpace).reversed())
   }
 
-  fileprivate static func lowercased(_ bytes: [UInt8]) -> [UInt8] {
-    bytes.map { UInt8(ascii: "A")...UInt8(ascii: "Z") ~= $0 ? $0 | 0x20 : $0 }
-  }
-
   /// RFC 6265, section 5.1.4: up to the last slash, not including it.
   private static func defaultPath(_ requestPath: String) -> String {
     let path = CookieJar.withoutQuery(requestPath)
@@ -119,7 +115,7 @@ extension Cookie {
     init(_ pairs: some Sequence<(name: [UInt8], value: [UInt8]?)>) {
       for (name, value) in pairs {
         let value = value ?? []
-        switch String(decoding: Cookie.lowercased(name), as: UTF8.self) {
+        switch String(decoding: name, as: UTF8.self).asciiLowercased {
         case "secure": secure = true
         case "domain": hasDomain = hasDomain || !value.isEmpty
         case "path": path = Self.path(value)
@@ -141,8 +137,7 @@ extension Cookie {
     /// RFC 6265, section 5.2.2; everything that is not above zero ends the cookie now.
     private static func maxAge(_ value: [UInt8]) -> Double? {
       let digits = value.first == UInt8(ascii: "-") ? value[1...] : value[...]
-      guard !digits.isEmpty, digits.allSatisfy({ UInt8(ascii: "0")...UInt8(ascii: "9") ~= $0 })
-      else { return nil }
+      guard !digits.isEmpty, digits.allSatisfy(\.isDigit) else { return nil }
       guard digits.count == value.count else { return 0 }
       return digits.reduce(0) { $0 * 10 + Double($1 - UInt8(ascii: "0")) }
     }
@@ -301,73 +296,5 @@ extension CookieJar {
           originText: origin))
     }
     guard cookies.reduce(0, { $0 + $1.size }) <= Self.maximumSize else { return nil }
-  }
-}
-
-// MARK: - Dates in cookies
-
-extension Timestamp {
-  /// Reads a date as cookies have it, in whatever order (RFC 6265, section 5.1.1): the first
-  /// words that look like a time, a day, a month and a year.
-  static func parse(cookieDate bytes: [UInt8]) -> Timestamp? {
-    var time: [Int]?
-    var day: Int?
-    var month: Int?
-    var year: Int?
-    for word in bytes.split(whereSeparator: isDateDelimiter) {
-      if time == nil, let found = clock(word) {
-        time = found
-      } else if day == nil, let found = leadingNumber(word, 1...2)?.value {
-        day = found
-      } else if month == nil, let found = monthIndex(word) {
-        month = found
-      } else if year == nil, let found = leadingNumber(word, 2...4)?.value {
-        year = found
-      }
-    }
-    guard let time, let day, let month, var year, time[2] < 60 else { return nil }
-    if 70...99 ~= year { year += 1900 }
-    if 0...69 ~= year { year += 2000 }
-    guard year >= 1601 else { return nil }
-    return Timestamp(
-      year: year, month: month, day: day, hour: time[0], minute: time[1], second: time[2])
-  }
-
-  private static func isDateDelimiter(_ byte: UInt8) -> Bool {
-    switch byte {
-    case 0x09, 0x20...0x2F, 0x3B...0x40, 0x5B...0x60, 0x7B...0x7E: true
-    default: false
-    }
-  }
-
-  /// The number at the start of `word` when the count of its digits is in `width`; what follows
-  /// the digits does not matter.
-  private static func leadingNumber(
-    _ word: ArraySlice<UInt8>, _ width: ClosedRange<Int>
-  ) -> (value: Int, rest: ArraySlice<UInt8>)? {
-    let digits = word.prefix { UInt8(ascii: "0")...UInt8(ascii: "9") ~= $0 }
-    guard width ~= digits.count else { return nil }
-    return (digits.reduce(0) { $0 * 10 + Int($1 - 0x30) }, word.dropFirst(digits.count))
-  }
-
-  /// `h:m:s`, one or two digits each.
-  private static func clock(_ word: ArraySlice<UInt8>) -> [Int]? {
-    var rest = word
-    var numbers: [Int] = []
-    while numbers.count < 3 {
-      if !numbers.isEmpty {
-        guard rest.first == UInt8(ascii: ":") else { return nil }
-        rest = rest.dropFirst()
-      }
-      guard let (value, after) = leadingNumber(rest, 1...2) else { return nil }
-      numbers.append(value)
-      rest = after
-    }
-    return numbers
-  }
-
-  private static func monthIndex(_ word: ArraySlice<UInt8>) -> Int? {
-    let start = String(decoding: Cookie.lowercased(Array(word.prefix(3))), as: UTF8.self)
-    return months.firstIndex { $0.lowercased() == start }.map { $0 + 1 }
   }
 }

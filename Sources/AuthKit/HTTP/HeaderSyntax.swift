@@ -4,14 +4,7 @@ package enum HeaderSyntax {
   /// Whether `bytes` are a token: a method or a header's name. RFC 9110, section 5.6.2.
   package static func isToken(_ bytes: some Collection<UInt8>) -> Bool {
     !bytes.isEmpty
-      && bytes.allSatisfy { byte in
-        switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-          UInt8(ascii: "0")...UInt8(ascii: "9"):
-          true
-        default: "!#$%&'*+-.^_`|~".utf8.contains(byte)
-        }
-      }
+      && bytes.allSatisfy { $0.isLetterOrDigit || "!#$%&'*+-.^_`|~".utf8.contains($0) }
   }
 
   /// Whether the UTF-8 of `text` is a token.
@@ -54,5 +47,18 @@ package enum HeaderSyntax {
     let name = name.asciiLowercased
     return ["host", "content-length", "transfer-encoding"].contains(name)
       || name.utf8.starts(with: "proxy-".utf8)
+  }
+}
+
+extension ArraySlice<UInt8> {
+  /// Takes the rest of a quoted string (RFC 9110, section 5.6.4), whose first quote was taken
+  /// already, and its closing quote; what has none goes to the end.
+  package mutating func popQuoted() -> String {
+    var text: [UInt8] = []
+    while var byte = popFirst(), byte != UInt8(ascii: "\"") {
+      if byte == UInt8(ascii: "\\"), let next = popFirst() { byte = next }
+      text.append(byte)
+    }
+    return String(decoding: text, as: UTF8.self)
   }
 }

@@ -44,7 +44,7 @@ package enum LinkHeader {
         var value = ""
         if skip(UInt8(ascii: "=")) {
           skipBlanks()
-          value = skip(UInt8(ascii: "\"")) ? quoted() : word()
+          value = skip(UInt8(ascii: "\"")) ? bytes.popQuoted() : word()
         }
         if !name.isEmpty { link.parameters.append((name, value)) }
       }
@@ -64,16 +64,6 @@ package enum LinkHeader {
       let word = bytes.prefix { !" \t;,=\"".utf8.contains($0) }
       bytes = bytes.dropFirst(word.count)
       return String(decoding: word, as: UTF8.self)
-    }
-
-    /// A quoted string (RFC 9110, section 5.6.4), its first quote read already.
-    private mutating func quoted() -> String {
-      var text: [UInt8] = []
-      while var byte = bytes.popFirst(), byte != UInt8(ascii: "\"") {
-        if byte == UInt8(ascii: "\\"), let next = bytes.popFirst() { byte = next }
-        text.append(byte)
-      }
-      return String(decoding: text, as: UTF8.self)
     }
   }
 }

@@ -38,7 +38,7 @@ package enum NextPage: Sendable, Equatable {
       if let target = LinkHeader.next(in: head.all("Link")) {
         return try Self.resolved(target, at: url)
       }
-      guard head.mediaType?.utf8.reversed().starts(with: "json".utf8.reversed()) ?? false else {
+      guard head.mediaType?.ends(withBytesOf: "json") ?? false else {
         return nil
       }
       for (pointer, mediaType) in Self.sureKeys {
@@ -113,7 +113,8 @@ package enum NextPage: Sendable, Equatable {
       String(decoding: $0, as: UTF8.self)
     }
     let own = pairs.indices.filter { index in
-      unescaped(pairs[index].utf8.prefix { $0 != UInt8(ascii: "=") }).elementsEqual(name.utf8)
+      let own = pairs[index].utf8.prefix { $0 != UInt8(ascii: "=") }
+      return percentDecoded(own, plusIsSpace: true).elementsEqual(name.utf8)
     }
     let pair = escaped(name) + "=" + escaped(value)
     for index in own.dropFirst().reversed() { pairs.remove(at: index) }
@@ -125,23 +126,5 @@ package enum NextPage: Sendable, Equatable {
     var builder = SecretBuilder()
     Array(text.utf8).withUnsafeBytes { builder.appendPercentEncoded($0) }
     return builder.secret().withBytes { String(decoding: $0, as: UTF8.self) }
-  }
-
-  private static func unescaped(_ text: some Sequence<UInt8>) -> [UInt8] {
-    var out: [UInt8] = []
-    var rest = Array(text)[...]
-    while let byte = rest.popFirst() {
-      let pair = rest.prefix(2)
-      // UInt8(_:radix:) takes a sign as well.
-      if byte == UInt8(ascii: "%"), pair.count == 2, pair.first != UInt8(ascii: "+"),
-        let value = UInt8(String(decoding: pair, as: UTF8.self), radix: 16)
-      {
-        out.append(value)
-        rest = rest.dropFirst(2)
-      } else {
-        out.append(byte == UInt8(ascii: "+") ? 0x20 : byte)
-      }
-    }
-    return out
   }
 }

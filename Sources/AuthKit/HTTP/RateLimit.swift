@@ -29,7 +29,7 @@ package struct RateLimit: Sendable {
   package static func interval(_ text: String) -> Double? {
     let parts = text.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
     guard parts.count == 2, (1...9).contains(parts[0].count),
-      parts[0].allSatisfy({ (0x30...0x39).contains($0) }),
+      parts[0].allSatisfy(\.isDigit),
       let count = Double(String(decoding: parts[0], as: UTF8.self)), count > 0
     else { return nil }
     switch String(decoding: parts[1], as: UTF8.self) {

@@ -107,7 +107,7 @@ package struct RetryPolicy: Sendable {
   /// that is too long to be one. A date is read by the server's own clock, where it tells that.
   package static func retryAfter(_ head: ResponseHead, now: Timestamp) -> Double? {
     guard let text = head.first("Retry-After") else { return nil }
-    if !text.isEmpty, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) {
+    if !text.isEmpty, text.utf8.allSatisfy(\.isDigit) {
       return Double(text) ?? .infinity
     }
     guard let date = Timestamp.parse(httpDate: text) else { return nil }

@@ -51,7 +51,7 @@ package struct ServerProbe {
   /// `Nov 30 12:00:00 2026 GMT` is OpenSSL's form, `2026-11-30 12:00:00 GMT` that of GnuTLS.
   static func moment(ofCertificate text: String) -> Timestamp? {
     var text = text
-    if text.utf8.reversed().starts(with: " GMT".utf8.reversed()) { text.removeLast(4) }
+    if text.ends(withBytesOf: " GMT") { text.removeLast(4) }
     // The form of asctime(3) without the day of the week, which nobody checks.
     return Timestamp.parse(httpDate: "Mon " + text) ?? Timestamp.parse(iso8601: text)
   }
@@ -63,7 +63,7 @@ package struct ServerProbe {
     if let rest = line.behind("SSL connection using ") {
       let name = rest.utf8.prefix { $0 != UInt8(ascii: " ") }
       // OpenSSL writes TLSv1.3, GnuTLS TLS1.3.
-      let digits = name.drop { !(0x30...0x39).contains($0) }
+      let digits = name.drop { !$0.isDigit }
       protocolName = DisplayText.oneLine("TLS" + String(decoding: digits, as: UTF8.self), limit: 12)
     } else if let rest = line.behind("Uses proxy env variable ") {
       let name = String(decoding: rest.utf8.prefix { $0 != UInt8(ascii: " ") }, as: UTF8.self)

@@ -164,8 +164,8 @@ private struct Chunks {
         end -= 1
       } else if byte == UInt8(ascii: "\n") {
         (data, end, size) = (size, 2, 0)
-      } else if let digit = Int(String(UnicodeScalar(byte)), radix: 16) {
-        size = size &* 16 &+ digit
+      } else if let digit = hexValue(byte) {
+        size = size &* 16 &+ Int(digit)
       }
     }
     return found

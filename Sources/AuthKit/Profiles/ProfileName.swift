@@ -2,10 +2,10 @@ extension ProfileStore {
   /// Whether `text` can be a profile's name: a letter or digit, then up to 63 letters, digits, dots,
   /// `_` and `-`, not ending in `.toml` (security rule B18).
   package static func isName(_ text: String) -> Bool {
-    guard let first = text.utf8.first, isLetterOrDigit(first), text.utf8.count <= 64 else {
+    guard let first = text.utf8.first, first.isLetterOrDigit, text.utf8.count <= 64 else {
       return false
     }
-    return text.utf8.allSatisfy(isNameByte) && !endsInTOML(text)
+    return text.utf8.allSatisfy(isNameByte) && !text.ends(withBytesOf: ".toml")
   }
 
   /// - Throws: `Failure` of kind `usage` for what is no name.
@@ -20,11 +20,11 @@ extension ProfileStore {
   /// The name that a profile gets from its host: the first label that is neither `api` nor `www`,
   /// the whole host when that is taken, then with a number; an address as a whole.
   package static func name(fromHost host: String, taken: [String]) -> String {
-    let bytes = host.utf8.map { (0x41...0x5A).contains($0) ? $0 | 0x20 : $0 }
+    let bytes = Array(host.asciiLowercased.utf8)
     let labels = bytes.split(separator: UInt8(ascii: "."))
     let isAddress =
       bytes.contains(UInt8(ascii: ":"))
-      || bytes.allSatisfy { $0 == UInt8(ascii: ".") || (0x30...0x39).contains($0) }
+      || bytes.allSatisfy { $0 == UInt8(ascii: ".") || $0.isDigit }
     let label = labels.first { !$0.elementsEqual("api".utf8) && !$0.elementsEqual("www".utf8) }
     let whole = fitted(bytes[...])
     if !isAddress, let label {
@@ -44,27 +44,13 @@ extension ProfileStore {
   /// Makes a name of any bytes.
   private static func fitted(_ bytes: ArraySlice<UInt8>) -> String {
     let replaced = bytes.map { isNameByte($0) ? $0 : UInt8(ascii: "-") }
-    let kept = replaced.drop { !isLetterOrDigit($0) }.prefix(64)
+    let kept = replaced.drop { !$0.isLetterOrDigit }.prefix(64)
     let name = String(decoding: kept, as: UTF8.self)
-    if endsInTOML(name) { return String(name.dropLast(5)) + "-toml" }
+    if name.ends(withBytesOf: ".toml") { return String(name.dropLast(5)) + "-toml" }
     return name.isEmpty ? "api" : name
   }
 
-  private static func isLetterOrDigit(_ byte: UInt8) -> Bool {
-    switch byte {
-    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-      UInt8(ascii: "0")...UInt8(ascii: "9"):
-      true
-    default: false
-    }
-  }
-
   private static func isNameByte(_ byte: UInt8) -> Bool {
-    isLetterOrDigit(byte) || byte == UInt8(ascii: ".") || byte == UInt8(ascii: "_")
-      || byte == UInt8(ascii: "-")
-  }
-
-  private static func endsInTOML(_ text: String) -> Bool {
-    text.utf8.reversed().starts(with: ".toml".utf8.reversed())
+    byte.isLetterOrDigit || "._-".utf8.contains(byte)
   }
 }

@@ -267,9 +267,7 @@ enum ProfileSchema {
     let last = String(
       decoding: name.utf8.split(separator: UInt8(ascii: ".")).last ?? [], as: UTF8.self)
     let homes = keys.map(\.name).filter { $0.utf8.elementsEqual(("login." + last).utf8) }
-    let others = keys.map(\.name).filter {
-      $0.utf8.reversed().starts(with: ("." + last).utf8.reversed())
-    }
+    let others = keys.map(\.name).filter { $0.ends(withBytesOf: "." + last) }
     return (homes.first ?? others.first).map { "did you mean \($0)?" }
   }
 }

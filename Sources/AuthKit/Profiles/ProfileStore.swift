@@ -35,7 +35,7 @@ package struct ProfileStore: Sendable {
   package func names() throws(Failure) -> [String] {
     try checkFolders()
     return try ConfigFolder.list(folder)
-      .filter { $0.utf8.reversed().starts(with: ".toml".utf8.reversed()) }
+      .filter { $0.ends(withBytesOf: ".toml") }
       .map { String(decoding: $0.utf8.dropLast(5), as: UTF8.self) }
       .filter(Self.isName)
       .sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }

@@ -166,13 +166,7 @@ package struct Template: Sendable {
 
   /// Letters, digits, `_`, `-` and `.`: what a name behind `session.` and `field.` is made of.
   static func isNameByte(_ byte: UInt8) -> Bool {
-    switch byte {
-    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-      UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"), UInt8(ascii: "-"),
-      UInt8(ascii: "."):
-      true
-    default: false
-    }
+    byte.isLetterOrDigit || "_-.".utf8.contains(byte)
   }
 
   /// Every name in it, those inside `{basic:...}` too.

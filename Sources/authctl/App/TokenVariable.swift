@@ -103,11 +103,7 @@ extension App {
   private static func variableName(of profile: String) -> String {
     String(
       decoding: profile.utf8.map { byte in
-        switch byte {
-        case 0x61...0x7A: byte & 0xDF
-        case 0x41...0x5A, 0x30...0x39: byte
-        default: UInt8(ascii: "_")
-        }
+        byte.isLetter ? byte & 0xDF : byte.isDigit ? byte : UInt8(ascii: "_")
       }, as: UTF8.self)
   }
 }

@@ -70,10 +70,7 @@ struct JWTDecode: Command {
   private static func looksLikeToken(_ text: String) -> Bool {
     let dots = text.utf8.count { $0 == UInt8(ascii: ".") }
     return [2, 4].contains(dots) && text.utf8.count >= 40
-      && text.utf8.allSatisfy { byte in
-        (0x30...0x39).contains(byte) || (0x41...0x5A).contains(byte & 0xDF)
-          || "-_.=".utf8.contains(byte)
-      }
+      && text.utf8.allSatisfy { $0.isLetterOrDigit || "-_.=".utf8.contains($0) }
   }
 
   private func token(_ app: App) throws(Failure) -> Secret {

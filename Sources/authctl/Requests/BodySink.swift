@@ -54,7 +54,7 @@ final class BodySink {
       target = .lines
     } else if console.isOutTerminal, !options.raw {
       let type = head.mediaType ?? ""
-      let isJSON = type.utf8.reversed().starts(with: "json".utf8.reversed())
+      let isJSON = type.ends(withBytesOf: "json")
       target = .terminal(collected: [], isJSON: isJSON && !Self.isStream(head))
     } else {
       target = .pipe

@@ -54,21 +54,13 @@ enum DownloadName {
   /// A token or a quoted string (RFC 9110, section 5.6.4); `rest` begins behind it then.
   private static func value(of rest: inout ArraySlice<UInt8>, from start: Int) -> String {
     rest = rest[start...].drop { $0 == 0x20 || $0 == 0x09 }
-    var value: [UInt8] = []
-    guard rest.first == UInt8(ascii: "\"") else {
-      value = Array(rest.prefix { $0 != UInt8(ascii: ";") })
-      rest = rest.dropFirst(value.count)
-      return String(decoding: value, as: UTF8.self).trimmingSpaces
+    guard rest.first != UInt8(ascii: "\"") else {
+      rest = rest.dropFirst()
+      return rest.popQuoted()
     }
-    rest = rest.dropFirst()
-    while let byte = rest.popFirst(), byte != UInt8(ascii: "\"") {
-      if byte == UInt8(ascii: "\\"), let next = rest.popFirst() {
-        value.append(next)
-      } else {
-        value.append(byte)
-      }
-    }
-    return String(decoding: value, as: UTF8.self)
+    let value = rest.prefix { $0 != UInt8(ascii: ";") }
+    rest = rest.dropFirst(value.count)
+    return String(decoding: value, as: UTF8.self).trimmingSpaces
   }
 
   /// `UTF-8'language'percent-encoded` (RFC 8187); nil for another charset or what is not UTF-8.
@@ -77,24 +69,6 @@ enum DownloadName {
       separator: UInt8(ascii: "'"), maxSplits: 2, omittingEmptySubsequences: false)
     guard parts.count == 3, String(decoding: parts[0], as: UTF8.self).lowercased() == "utf-8"
     else { return nil }
-    var bytes: [UInt8] = []
-    var rest = Array(parts[2])[...]
-    while let byte = rest.popFirst() {
-      guard byte == UInt8(ascii: "%") else {
-        bytes.append(byte)
-        continue
-      }
-      guard rest.count >= 2, let value = hexadecimal(rest.prefix(2)) else { return nil }
-      bytes.append(value)
-      rest = rest.dropFirst(2)
-    }
-    return String(validating: bytes, as: UTF8.self)
-  }
-
-  private static func hexadecimal(_ digits: ArraySlice<UInt8>) -> UInt8? {
-    guard digits.allSatisfy({ $0 != UInt8(ascii: "+") && $0 != UInt8(ascii: "-") }) else {
-      return nil
-    }
-    return UInt8(String(decoding: digits, as: UTF8.self), radix: 16)
+    return String(validating: percentDecoded(parts[2]), as: UTF8.self)
   }
 }

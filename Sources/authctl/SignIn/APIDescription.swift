@@ -27,7 +27,11 @@ struct APIDescription {
     guard options.preset == nil, options.body == nil, !options.form else {
       throw Failure(.usage, "--from-curl and --preset, --body or --form exclude each other")
     }
-    let recipe = try CurlRecipe(CurlLine(try File.text(file, option: "--from-curl")))
+    let terminal = app.mayAsk ? Terminal.open() : nil
+    var asking: ((String) throws(Failure) -> String)?
+    if let terminal { asking = { (text) throws(Failure) in try terminal.ask(text) } }
+    let line = try CurlLine(try File.text(file, option: "--from-curl"))
+    let recipe = try CurlRecipe(line, asking: asking)
     wanted = recipe.settings + (try options.wantedSettings())
     let isForm = wanted.contains { $0.key == "login.encoding" && $0.value.text == "form" }
     settings = [("preset", isForm ? "form" : "json")] + wanted
@@ -35,7 +39,7 @@ struct APIDescription {
     account = recipe.username
     password = recipe.password
     if let password { app.redactor.learn(password.secret) }
-    try Self.show(recipe, in: app)
+    try Self.show(recipe, to: terminal, in: app)
   }
 
   /// The API's base: what was given, or what the line of curl says.
@@ -57,7 +61,9 @@ struct APIDescription {
   }
 
   /// Tells what became of the line, and has it confirmed where somebody is there.
-  private static func show(_ recipe: CurlRecipe, in app: App) throws(Failure) {
+  private static func show(
+    _ recipe: CurlRecipe, to terminal: Terminal?, in app: App
+  ) throws(Failure) {
     func told(_ key: String) -> String? {
       recipe.settings.first { $0.key == key }.map { $0.value.text ?? $0.value.serialized() }
     }
@@ -73,7 +79,7 @@ struct APIDescription {
       app.console.notice("Account", foreign: account)
     }
     for note in recipe.notes { app.console.notice("Note", foreign: note) }
-    guard app.mayAsk, let terminal = Terminal.open() else { return }
+    guard let terminal else { return }
     guard try terminal.confirm("Use it?", default: true) else {
       throw Failure(
         .inputNeeded, "the line was not used",

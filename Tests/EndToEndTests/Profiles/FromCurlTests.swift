@@ -266,6 +266,33 @@ import Testing
     }
   }
 
+  @Test func fieldsOfUnknownNamesAreAskedFor() async throws {
+    try await Sandbox.with { box in
+      let (password, api) = (box.canary.make("password"), try tokens(box))
+      let file = try box.write(
+        "copied.txt", "curl \(api.url)/in --json '{\"wer\":\"ada\",\"kode\":\"\(password)\"}'")
+      let run = try await box.run("login", "--from-curl", file, env: Self.home)
+      #expect(run.status == 2 && run.stdout == "")
+      #expect(
+        run.stderr == """
+          authctl: no field of the curl command looks like a password: wer, kode
+          hint: authctl login URL --body '{"FIELD":"{username}","FIELD":"{password}"}'
+
+          """)
+      let asked = try await box.terminal(
+        ["login", "--from-curl", file],
+        answers: [
+          ("Which field holds the password (wer, kode): ", "kode\n"),
+          ("Which field holds the user name (wer): ", "wer\n"), ("Use it? [Y/n] ", "y\n"),
+        ], env: Self.home)
+      #expect(asked.status == 0, "\(asked.screen)")
+      #expect(
+        api.texts.last?.hasSuffix(#"{"wer":"ada","kode":"\#(password)"}"#) == true,
+        "\(api.texts)")
+      #expect(profile(box)?.contains(#"kode = "{password}""#) == true)
+    }
+  }
+
   @Test func nobodyIsAskedWhereNobodyMayBe() async throws {
     try await Sandbox.with { box in
       let api = try tokens(box)

@@ -319,21 +319,12 @@ private struct JSONParser {
   private mutating func fourHexDigits() throws(JSONError) -> UInt16 {
     var code: UInt16 = 0
     for _ in 0..<4 {
-      guard let byte = next, let digit = Self.hexDigit(byte) else {
+      guard let byte = next, let digit = hexValue(byte) else {
         throw error("a hexadecimal digit was expected")
       }
       code = code << 4 | UInt16(digit)
       position += 1
     }
     return code
-  }
-
-  private static func hexDigit(_ byte: UInt8) -> UInt8? {
-    switch byte {
-    case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
-    case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10
-    case UInt8(ascii: "A")...UInt8(ascii: "F"): byte - UInt8(ascii: "A") + 10
-    default: nil
-    }
   }
 }

@@ -127,7 +127,7 @@ extension JSONValue {
   static func index(_ step: [UInt8]) -> Int? {
     guard let first = step.first, step.count == 1 || first != UInt8(ascii: "0") else { return nil }
     // Checked here because Int(_:) takes a sign as well.
-    guard step.allSatisfy({ UInt8(ascii: "0")...UInt8(ascii: "9") ~= $0 }) else { return nil }
+    guard step.allSatisfy(\.isDigit) else { return nil }
     return Int(String(decoding: step, as: UTF8.self))
   }
 }

@@ -131,15 +131,8 @@ package enum DisplayText {
   // `=cmd` is a path in zsh, `NAME=value` in the first place an assignment.
   private static func isPlain(_ word: String, isFirst: Bool) -> Bool {
     guard let first = word.utf8.first, first != UInt8(ascii: "=") else { return false }
-    return word.utf8.allSatisfy { byte in
-      switch byte {
-      case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-        UInt8(ascii: "0")...UInt8(ascii: "9"):
-        true
-      case UInt8(ascii: "="): !isFirst
-      default: "_@%+:,./-".utf8.contains(byte)
-      }
-    }
+    let others = isFirst ? "_@%+:,./-" : "_@%+:,./-="
+    return word.utf8.allSatisfy { $0.isLetterOrDigit || others.utf8.contains($0) }
   }
 }
 

@@ -4,25 +4,26 @@
 extension SecretBuilder {
   /// Percent-encoding of everything but RFC 3986's unreserved characters.
   package mutating func appendPercentEncoded(_ bytes: UnsafeRawBufferPointer) {
-    for byte in bytes {
-      if Self.isUnreserved(byte) {
-        append(byte)
-      } else {
-        append(UInt8(ascii: "%"))
-        append(Self.upperHex[Int(byte >> 4)])
-        append(Self.upperHex[Int(byte & 15)])
-      }
+    for byte in bytes { appendPercentEncoded(byte) }
+  }
+
+  /// `byte` as it is where it is an ASCII letter, a digit or one of `kept`, else as `%XX`.
+  mutating func appendPercentEncoded(
+    _ byte: UInt8, keeping kept: String = "-._~", hex: [UInt8] = upperHexDigits
+  ) {
+    if byte.isLetterOrDigit || kept.utf8.contains(byte) {
+      append(byte)
+    } else {
+      append(UInt8(ascii: "%"))
+      append(hex[Int(byte >> 4)])
+      append(hex[Int(byte & 15)])
     }
   }
 
   /// application/x-www-form-urlencoded of the URL standard: a space is `+`.
   package mutating func appendFormEncoded(_ bytes: UnsafeRawBufferPointer) {
     for byte in bytes {
-      if byte == 0x20 {
-        append(UInt8(ascii: "+"))
-      } else {
-        withUnsafeBytes(of: byte) { appendPercentEncoded($0) }
-      }
+      if byte == 0x20 { append(UInt8(ascii: "+")) } else { appendPercentEncoded(byte) }
     }
   }
 
@@ -42,17 +43,6 @@ extension SecretBuilder {
     }
   }
 
-  static func isUnreserved(_ byte: UInt8) -> Bool {
-    switch byte {
-    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-      UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."),
-      UInt8(ascii: "_"), UInt8(ascii: "~"):
-      true
-    default: false
-    }
-  }
-
-  private static let upperHex = Array("0123456789ABCDEF".utf8)
   private static let base64 = Array(
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
 }
@@ -78,6 +68,27 @@ func base64URLDecoded(_ text: some Sequence<UInt8>) -> [UInt8]? {
     if count >= 8 {
       count -= 8
       decoded.append(UInt8(truncatingIfNeeded: bits >> UInt32(count)))
+    }
+  }
+  return decoded
+}
+
+/// Percent-decoded (RFC 3986, section 2.1). A `%` that begins no escape stays as it is.
+///
+/// - Parameter plusIsSpace: as in application/x-www-form-urlencoded of the URL standard.
+package func percentDecoded(
+  _ text: some Sequence<UInt8>, plusIsSpace: Bool = false
+) -> [UInt8] {
+  var decoded: [UInt8] = []
+  var rest = Array(text)[...]
+  while let byte = rest.popFirst() {
+    if byte == UInt8(ascii: "%"), let high = rest.first, let low = rest.dropFirst().first,
+      let high = hexValue(high), let low = hexValue(low)
+    {
+      decoded.append(high << 4 | low)
+      rest = rest.dropFirst(2)
+    } else {
+      decoded.append(plusIsSpace && byte == UInt8(ascii: "+") ? 0x20 : byte)
     }
   }
   return decoded

@@ -9,9 +9,22 @@ func randomBytes(_ count: Int) -> [UInt8] {
 
 /// `bytes` in lower-case hexadecimal digits.
 func hexDigits(_ bytes: some Sequence<UInt8>) -> String {
-  let digits = Array("0123456789abcdef".utf8)
-  return String(
-    decoding: bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
+  String(
+    decoding: bytes.flatMap { [lowerHexDigits[Int($0 >> 4)], lowerHexDigits[Int($0 & 15)]] },
+    as: UTF8.self)
+}
+
+let lowerHexDigits = Array("0123456789abcdef".utf8)
+let upperHexDigits = Array("0123456789ABCDEF".utf8)
+
+/// The value of a hex digit in either case.
+package func hexValue(_ byte: UInt8) -> UInt8? {
+  switch byte {
+  case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
+  case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10
+  case UInt8(ascii: "A")...UInt8(ascii: "F"): byte - UInt8(ascii: "A") + 10
+  default: nil
+  }
 }
 
 /// The bytes that hexadecimal digits stand for; nil for anything else.
@@ -26,14 +39,4 @@ func hexDecoded(_ text: some Collection<UInt8>) -> [UInt8]? {
     bytes.append(upper << 4 | lower)
   }
   return bytes
-}
-
-/// What one hexadecimal digit stands for; nil for anything else.
-func hexValue(_ digit: UInt8) -> UInt8? {
-  switch digit {
-  case UInt8(ascii: "0")...UInt8(ascii: "9"): digit - UInt8(ascii: "0")
-  case UInt8(ascii: "a")...UInt8(ascii: "f"): digit - UInt8(ascii: "a") + 10
-  case UInt8(ascii: "A")...UInt8(ascii: "F"): digit - UInt8(ascii: "A") + 10
-  default: nil
-  }
 }

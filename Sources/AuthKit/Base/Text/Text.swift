@@ -3,6 +3,11 @@
 extension String {
   /// Whether the bytes of `word` stand somewhere in it.
   package func contains(bytesOf word: String) -> Bool { Array(utf8).contains(bytesOf: word) }
+
+  /// Whether it ends with the bytes of `word`.
+  package func ends(withBytesOf word: String) -> Bool {
+    utf8.reversed().starts(with: word.utf8.reversed())
+  }
 }
 
 extension [UInt8] {
@@ -17,6 +22,17 @@ extension [UInt8] {
     }
     return false
   }
+}
+
+extension UInt8 {
+  /// 0-9
+  package var isDigit: Bool { (0x30...0x39).contains(self) }
+
+  /// A-Z, a-z
+  package var isLetter: Bool { (0x61...0x7A).contains(self | 0x20) }
+
+  /// 0-9, A-Z, a-z
+  package var isLetterOrDigit: Bool { isLetter || isDigit }
 }
 
 extension String {

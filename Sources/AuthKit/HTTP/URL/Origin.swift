@@ -29,7 +29,7 @@ package struct Origin: Hashable, Sendable, CustomStringConvertible {
 
   /// Whether the host is an address and no name: no top-level domain ends in a digit (RFC 3696).
   package var isAddress: Bool {
-    host.utf8.last.map { $0 == UInt8(ascii: "]") || (0x30...0x39).contains($0) } ?? false
+    host.utf8.last.map { $0 == UInt8(ascii: "]") || $0.isDigit } ?? false
   }
 
   /// Whether `text`, an address that libcurl connected to, is this machine.
@@ -135,10 +135,7 @@ extension URLText {
     guard let colon = bytes.firstIndex(where: { ":/?#".utf8.contains($0) }), colon > 0,
       bytes[colon] == UInt8(ascii: ":"), !isAbsolute(text)
     else { return false }
-    let isLetter = { (byte: UInt8) in (0x61...0x7A).contains(byte | 0x20) }
-    return isLetter(bytes[0])
-      && bytes[..<colon].allSatisfy {
-        isLetter($0) || (0x30...0x39).contains($0) || "+-.".utf8.contains($0)
-      }
+    return bytes[0].isLetter
+      && bytes[..<colon].allSatisfy { $0.isLetterOrDigit || "+-.".utf8.contains($0) }
   }
 }

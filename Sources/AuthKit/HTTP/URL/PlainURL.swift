@@ -16,7 +16,9 @@ struct PlainURL {
     let slash = UInt8(ascii: "/")
     let end = bytes[start...].firstIndex(of: slash) ?? bytes.count
     let path = bytes[end...]
-    guard path.allSatisfy({ $0 == slash || Self.isUnreserved($0) }), !Self.hasDotSegment(path),
+    // RFC 3986, section 2.3
+    let isUnreserved = { (byte: UInt8) in byte.isLetterOrDigit || "-._~".utf8.contains(byte) }
+    guard path.allSatisfy({ $0 == slash || isUnreserved($0) }), !Self.hasDotSegment(path),
       let (host, port) = Self.authority(bytes[start..<end])
     else { return nil }
     let isSecure = start == 8
@@ -24,14 +26,6 @@ struct PlainURL {
     origin = Origin(
       scheme: isSecure ? "https" : "http", host: host, port: port ?? (isSecure ? 443 : 80))
     self.path = path.isEmpty ? "/" : String(decoding: path, as: UTF8.self)
-  }
-
-  /// RFC 3986, section 2.3
-  private static func isUnreserved(_ byte: UInt8) -> Bool {
-    switch byte {
-    case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true
-    default: "-._~".utf8.contains(byte)
-    }
   }
 
   private static func hasDotSegment(_ path: ArraySlice<UInt8>) -> Bool {
@@ -44,7 +38,7 @@ struct PlainURL {
     let host = String(decoding: parts[0], as: UTF8.self)
     guard isName(parts[0]) || isIPv4(host) else { return nil }
     guard parts.count == 2 else { return (host, nil) }
-    guard parts[1].allSatisfy({ (0x30...0x39).contains($0) }),
+    guard parts[1].allSatisfy(\.isDigit),
       let first = parts[1].first, first != UInt8(ascii: "0"),
       let port = UInt16(String(decoding: parts[1], as: UTF8.self))
     else { return nil }
@@ -61,7 +55,7 @@ struct PlainURL {
     return labels.allSatisfy { label in
       !label.isEmpty
         && label.allSatisfy {
-          (0x61...0x7A).contains($0) || (0x30...0x39).contains($0) || $0 == UInt8(ascii: "-")
+          (0x61...0x7A).contains($0) || $0.isDigit || $0 == UInt8(ascii: "-")
         }
     }
   }

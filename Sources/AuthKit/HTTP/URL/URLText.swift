@@ -62,8 +62,8 @@ enum URLText {
   static func authorityStart(_ bytes: [UInt8]) -> Int? {
     for scheme in ["http://", "https://"] {
       let length = scheme.utf8.count
-      let start = bytes.prefix(length).map { (0x41...0x5A).contains($0) ? $0 | 0x20 : $0 }
-      if start.elementsEqual(scheme.utf8) { return length }
+      let start = String(decoding: bytes.prefix(length), as: UTF8.self)
+      if start.equalsIgnoringCase(scheme) { return length }
     }
     return nil
   }
@@ -103,7 +103,7 @@ enum URLText {
     if host.isEmpty { return "has no host" }
     if host.last == UInt8(ascii: ".") { return "has a dot at the end of its host" }
     if let port {
-      guard port.allSatisfy({ (0x30...0x39).contains($0) }),
+      guard port.allSatisfy(\.isDigit),
         let number = Int(String(decoding: port, as: UTF8.self)), (1...65535).contains(number)
       else { return "has no port between 1 and 65535" }
     }

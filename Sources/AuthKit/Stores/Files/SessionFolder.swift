@@ -99,7 +99,7 @@ struct SessionFolder: ~Copyable {
       let name = withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
         String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
       }
-      if name.utf8.reversed().starts(with: suffix.utf8.reversed()) { names.append(name) }
+      if name.ends(withBytesOf: suffix) { names.append(name) }
     }
     return names.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
   }

@@ -53,11 +53,6 @@ package final class SecretServiceStore: SessionStore {
     (try? connected())?.serviceName ?? "Secret Service"
   }
 
-  /// Whether values cross the bus encrypted; some daemons can only do without (`store test` tells).
-  package func isEncrypted() throws(Failure) -> Bool {
-    try connected().sessionAlgorithm() != "plain"
-  }
-
   /// Connects and unlocks, so that a later write works: before a login asks or sends anything.
   package func open() throws(Failure) {
     let bus = try connected()

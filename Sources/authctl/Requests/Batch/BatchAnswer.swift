@@ -93,7 +93,7 @@ struct BatchAnswer {
   /// Whether it may be JSON: a number or a word alone is, only where the answer says so.
   private func mayBeJSON(_ bytes: UnsafeRawBufferPointer) -> Bool {
     let type = head?.mediaType ?? ""
-    if type.utf8.reversed().starts(with: "json".utf8.reversed()) { return true }
+    if type.ends(withBytesOf: "json") { return true }
     let first = bytes.first { $0 > 0x20 }
     return first == UInt8(ascii: "{") || first == UInt8(ascii: "[")
   }
