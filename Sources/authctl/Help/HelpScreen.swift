@@ -18,7 +18,7 @@ enum HelpScreen {
       "  -p, --profile NAME|FILE  which API        -v, --verbose   tell what happens",
       "  -u, --username NAME      which account    -q, --quiet     errors alone",
       "      --store NAME         where it is      --no-input      never ask",
-      "      --errors json        errors as JSON   --trust         trust the file of -p",
+      "      --errors json        errors as JSON   --trust         trust its file",
       "  -h, --help               of a command",
       "",
       "authctl help COMMAND    the whole of it         authctl --version",

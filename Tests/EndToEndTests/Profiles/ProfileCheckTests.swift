@@ -134,7 +134,7 @@ import Testing
       var says = "no profile called nobody"
       switch what {
       case "writable by others":
-        chmod(path, 0o620)
+        chmod(path, 0o602)
         says = "\(ProfileDesk.shown("a")) can be written by other users\nhint: chmod go-w \(path)\n"
       case "not UTF-8":
         let run = try await desk.box.run(
