@@ -163,8 +163,9 @@ struct SecretCommand {
     posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0)
     posix_spawn_file_actions_adddup2(&actions, output.writeEnd, STDOUT_FILENO)
     posix_spawn_file_actions_adddup2(&actions, complaint.writeEnd, STDERR_FILENO)
-    // Connections of libcurl may be open by now, and are not the command's.
-    for descriptor in Child.openDescriptors() ?? [] where descriptor > STDERR_FILENO {
+    // Connections of libcurl may be open by now, and are not the command's; nor is what this process
+    // inherited. Without /proc those of a usual limit are closed: glibc passes over the rest.
+    for descriptor in Child.openDescriptors() ?? Set(3..<1024) where descriptor > STDERR_FILENO {
       posix_spawn_file_actions_addclose(&actions, descriptor)
     }
 

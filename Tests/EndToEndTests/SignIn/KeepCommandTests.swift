@@ -185,6 +185,28 @@ import Testing
     }
   }
 
+  /// Descriptors 0, 1 and 2 are all it has, whatever the caller left open (rule B8).
+  @Test func theCommandHasThreeDescriptors() async throws {
+    try await withShop { shop, api in
+      let box = shop.box
+      // 3 is the folder that ls reads.
+      let command = "ls /proc/self/fd >> '\(box.root)/fds'; cat '\(box.root)/password'"
+      func run(_ words: [String]) async throws -> Run {
+        try await box.run(
+          ["-c", #"exec 5</dev/null 9>>/dev/null; exec "$@""#, "sh", try Built.authctl()] + words,
+          program: "/bin/sh")
+      }
+      let login = try await run(
+        ["login", "-p", "shop", "--password-command", command, "--keep-command"])
+      #expect(login.status == 0, "\(login.stderr)")
+      #expect(box.read("fds") == "0\n1\n2\n3\n")
+      try await api.misbehave(["path": "/me", "times": 1, "status": 401])
+      let get = try await run(["get", "/me"])
+      #expect(get.stdout == Shop.me, "\(get.stderr)")
+      #expect(box.read("fds") == "0\n1\n2\n3\n0\n1\n2\n3\n")
+    }
+  }
+
   /// Where the password goes was fixed by a person, at the sign-in (rule A2).
   @Test func aChangedProfileGetsNoPassword() async throws {
     try await withShop { shop, _ in
