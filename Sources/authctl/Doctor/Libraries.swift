@@ -2,10 +2,10 @@ internal import AuthKit
 
 /// The libraries that authctl opens when it needs them.
 enum Libraries {
-  /// `authctl 0.1.0 (a1b2c3d), libcurl 7.88.1 OpenSSL 3.0.19, libsecret /usr/lib/…/libsecret-1.so.0`
+  /// `authctl 0.1.0 (a1b2c3d), libcurl 7.88.1 OpenSSL 3.0.19, libsecret`
   static var line: String {
-    let secret = SecretServiceStore.libraryPath.map { "libsecret \($0)" }
-    return "\(release), \(CurlClient.libraryName ?? "no libcurl"), \(secret ?? "no libsecret")"
+    let secret = SecretServiceStore.libraryPath == nil ? "no libsecret" : "libsecret"
+    return "\(release), \(CurlClient.libraryName ?? "no libcurl"), \(secret)"
   }
 
   /// What `--version --json` prints; null for a library that cannot be opened. libsecret has no call
