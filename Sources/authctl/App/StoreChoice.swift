@@ -46,9 +46,9 @@ extension App {
       folder: folder, shownAs: profiles.shown(folder), timeout: timeout, sealedWith: key)
   }
 
-  // MARK: - What other stores hold (rule C1)
+  // MARK: - Other stores (rule C1)
 
-  /// The stores that are not in use: a session may have been left there. None raises a dialog.
+  /// The stores that are not the chosen one. None raises a dialog.
   func otherStores(than store: any SessionStore) throws(Failure) -> [any SessionStore] {
     var others: [any SessionStore] = []
     for name in StoreName.allCases where name != store.name {
@@ -57,16 +57,42 @@ extension App {
     return others
   }
 
-  /// Forgets what the stores that are not in use hold for the account of a new session.
-  func forgetElsewhere(_ session: Session, keptIn store: any SessionStore) throws(Failure) {
-    for other in try otherStores(than: store) {
-      do throws(Failure) {
-        if try other.delete(profile: session.profile, account: session.account) {
-          console.notice("Forgot the session before, which was in \(other.title).")
-        }
-      } catch {
-        tellUnread(other, error)
-      }
+  /// What the other stores hold. One that cannot be listed is passed over: it was not asked for.
+  ///
+  /// - Parameters:
+  ///   - profile: of this profile only; nil: of all.
+  ///   - account: of this account only; nil: of all.
+  func heldElsewhere(
+    than store: any SessionStore, profile: String?, account: String? = nil
+  ) throws(Failure) -> [(store: StoreName, items: [SessionItem])] {
+    func isWanted(_ wanted: String?, _ found: String?) -> Bool {
+      guard let wanted, let found else { return wanted == nil }
+      return wanted.utf8.elementsEqual(found.utf8)
+    }
+    return try otherStores(than: store).compactMap { other in
+      let items = ((try? other.list(profiles: profile.map { [$0] } ?? [])) ?? [])
+        .filter { isWanted(profile, $0.profile) && isWanted(account, $0.account) }
+      return items.isEmpty ? nil : (other.name, items)
+    }
+  }
+
+  /// Says which other stores still hold sessions, each with the command that ends them there.
+  ///
+  /// - Parameters:
+  ///   - profile: of this profile only; nil: of all.
+  ///   - account: of this account only; nil: of all.
+  func tellHeldElsewhere(
+    than store: any SessionStore, profile: String?, account: String? = nil
+  ) throws(Failure) {
+    for (other, items) in try heldElsewhere(than: store, profile: profile, account: account) {
+      let whose =
+        items.count == 1
+        ? "a session of \(DisplayText.oneLine(items[0].account ?? "?", limit: 80))"
+        : "\(items.count) sessions"
+      console.notice("The store \(other.rawValue) still holds \(whose).")
+      let which = (profile.map { ["-p", $0] } ?? []) + (account.map { ["-u", $0] } ?? ["--all"])
+      let command = ["authctl", "logout"] + which + ["--store", other.rawValue]
+      if let line = DisplayText.shellCommand(command) { console.hint(line) }
     }
   }
 

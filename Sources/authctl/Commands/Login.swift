@@ -139,7 +139,6 @@ struct Login: Command {
     try made?.save(in: app)
     try keeper.keep(session)
     try endOld(old, session, keeper, app)
-    try app.forgetElsewhere(session, keptIn: keeper.store)
     if profile.account == nil, let file = profile.file, file == app.profiles.path(of: profile.name)
     {
       try app.profiles.change(profile.name, set: [("account", .string(session.account))])

@@ -8,16 +8,20 @@ struct Logout: Command {
     usage: "authctl logout [<options>]",
     discussion: """
       Forgetting does not depend on the server: with the server down it is a warning.
+      Only the chosen store is emptied; what another store still holds is said.
 
       Examples:
         authctl logout -p shop
         authctl logout -p shop -u bob@shop.example
-        authctl logout --all
+        authctl logout --all --all-stores
       """
   ).alone
 
   @Flag(help: "Every stored session; with -p, of that profile.")
   var all = false
+
+  @Flag(name: .customLong("all-stores"), help: "In every store, not only in the chosen one.")
+  var allStores = false
 
   @Flag(
     name: .customLong("require-revocation"),
@@ -34,7 +38,6 @@ struct Logout: Command {
     let ends =
       all && globals.profile == nil
       ? try endEverything(app, &failures) : try endOne(app, &failures)
-    for (profile, end) in ends { Self.tell(profile, end, app) }
     if output.json {
       try app.console.out(
         JSONValue.array(
@@ -62,27 +65,32 @@ struct Logout: Command {
     app.tell(choice, all ? nil : app.namedAccount(profile))
     // What is not trusted sends nothing; forgetting does not depend on it.
     let keeper = try app.localKeeper(for: profile, mayAskForTrust: true)
-    let others = try Others(of: keeper, app)
+    let others = allStores ? try Others(of: keeper, app) : nil
     var accounts: [String]
     if !all, let named = app.namedAccount(profile) {
       accounts = [named.name]
     } else {
       accounts = try app.storedAccounts(of: profile.name, in: keeper.store)
-      if all || accounts.isEmpty { accounts += others.accounts(but: accounts) }
+      if let others, all || accounts.isEmpty { accounts += others.accounts(but: accounts) }
       if !all, accounts.count > 1 { throw app.whichAccount(accounts, of: profile) }
     }
     var ends: [End] = []
     for account in accounts {
       do throws(Failure) {
         var end = try keeper.end(account, requireRevocation: requireRevocation)
-        try others.end(account, requireRevocation: requireRevocation, into: &end)
+        try others?.end(account, requireRevocation: requireRevocation, into: &end)
         ends.append((profile.name, end))
       } catch {
         failures.append(error)
       }
     }
+    for (profile, end) in ends { Self.tell(profile, end, app) }
     if failures.isEmpty, !ends.contains(where: \.end.deleted) {
       app.console.notice("Not signed in to \(profile.name): there was nothing to forget.")
+    }
+    if !allStores {
+      try app.tellHeldElsewhere(
+        than: keeper.store, profile: profile.name, account: all ? nil : accounts.first)
     }
     if let variable = app.tokenVariable(of: profile) {
       app.console.warn("\(variable) is still set and serves \(profile.name)")
@@ -102,7 +110,7 @@ struct Logout: Command {
   private func endEverything(_ app: App, _ failures: inout [Failure]) throws(Failure) -> [End] {
     let store = try app.store()
     var ends = try endEverything(in: store, app, &failures)
-    for other in try app.otherStores(than: store) {
+    for other in allStores ? try app.otherStores(than: store) : [] {
       for more in try endEverything(inOther: other, app, &failures) {
         let known = ends.firstIndex {
           $0.profile.utf8.elementsEqual(more.profile.utf8)
@@ -111,11 +119,13 @@ struct Logout: Command {
         if let known { ends[known].end.add(more.end) } else { ends.append(more) }
       }
     }
+    for (profile, end) in ends { Self.tell(profile, end, app) }
     if ends.isEmpty, failures.isEmpty { app.console.notice("There was no session to forget.") }
+    if !allStores { try app.tellHeldElsewhere(than: store, profile: nil) }
     return ends
   }
 
-  /// The same in a store that is not in use: when it cannot be read, it is named (rule C1).
+  /// The same in a store that is not the chosen one: when it cannot be read, it is named.
   private func endEverything(
     inOther store: any SessionStore, _ app: App, _ failures: inout [Failure]
   ) throws(Failure) -> [End] {
@@ -172,7 +182,7 @@ struct Logout: Command {
   }
 }
 
-/// The stores that are not in use, where sessions of a profile may have been left (rule C1).
+/// The stores that are not the chosen one, for `--all-stores`.
 private struct Others {
   private let keepers: [SessionKeeper]
   private let app: App

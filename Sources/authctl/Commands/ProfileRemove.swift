@@ -23,61 +23,46 @@ struct ProfileRemove: Command {
       throw Failure(.usage, "--logout and --force exclude each other")
     }
     _ = try app.profiles.text(of: name)
-    let holders = try holders(app)
-    var accounts: [String] = []
-    for name in holders.flatMap(\.accounts)
-    where !accounts.contains(where: { $0.utf8.elementsEqual(name.utf8) }) {
-      accounts.append(name)
-    }
+    let store = try app.store(mayPrompt: force || logout)
+    let accounts = try accounts(in: store, app)
     guard accounts.isEmpty || force || logout else {
       throw Failure(
         .failed, "\(name) has \(accounts.count == 1 ? "a session" : "\(accounts.count) sessions")",
         hint: DisplayText.shellCommand(["authctl", "profile", "remove", name, "--logout"]))
     }
-    for account in accounts { try forget(account, in: holders, app) }
+    // Without its profile a session can be forgotten, but no longer be ended at the server.
+    if !force, let other = try app.heldElsewhere(than: store, profile: name).first {
+      throw Failure(
+        .failed, "the store \(other.store.rawValue) holds sessions of \(name)",
+        hint: DisplayText.shellCommand([
+          "authctl", "logout", "-p", name, "--all", "--store", other.store.rawValue,
+        ]))
+    }
+    for account in accounts { try forget(account, in: store, app) }
     try app.profiles.remove(name)
     app.console.notice("Removed the profile \(name).")
     return 0
   }
 
-  private typealias Holder = (store: any SessionStore, accounts: [String])
-
-  /// Every store that may hold sessions of the profile, with their accounts: that in use first, and
-  /// those that can be read without a prompt (rule C1).
-  private func holders(_ app: App) throws(Failure) -> [Holder] {
-    let store = try app.store(mayPrompt: force || logout)
-    var holders: [Holder] = []
-    do throws(Failure) {
-      holders.append((store, try app.storedAccounts(of: name, in: store)))
-    } catch {
+  private func accounts(in store: any SessionStore, _ app: App) throws(Failure) -> [String] {
+    do throws(Failure) { return try app.storedAccounts(of: name, in: store) } catch {
       // No store, no sessions to lose sight of; a locked one may hold some.
       if error.kind == .storeLocked { throw error }
+      return []
     }
-    for other in try app.otherStores(than: store) {
-      do throws(Failure) {
-        holders.append((other, try app.storedAccounts(of: name, in: other)))
-      } catch {
-        app.tellUnread(other, error)
-      }
-    }
-    return holders
   }
 
-  private func forget(_ account: String, in holders: [Holder], _ app: App) throws(Failure) {
-    var end = SessionKeeper.Ended(account: account, deleted: false)
-    for holder in holders
-    where holder.accounts.contains(where: { $0.utf8.elementsEqual(account.utf8) }) {
-      if logout {
-        let keeper = try app.keeper(for: try app.profiles.load(name), in: holder.store)
-        end.add(try keeper.end(account, requireRevocation: false))
-      } else {
-        // Under the lock: a renewal that runs would write it back.
-        _ = try FileLock.hold(
-          folder: app.lockFolder(), profile: name, account: account,
-          timeout: try app.lockTimeout()
-        ) { () throws(Failure) in try holder.store.delete(profile: name, account: account) }
-      }
+  private func forget(
+    _ account: String, in store: any SessionStore, _ app: App
+  ) throws(Failure) {
+    if logout {
+      let keeper = try app.keeper(for: try app.profiles.load(name), in: store)
+      Logout.tell(name, try keeper.end(account, requireRevocation: false), app)
+    } else {
+      // Under the lock: a renewal that runs would write it back.
+      _ = try FileLock.hold(
+        folder: app.lockFolder(), profile: name, account: account, timeout: try app.lockTimeout()
+      ) { () throws(Failure) in try store.delete(profile: name, account: account) }
     }
-    if logout { Logout.tell(name, end, app) }
   }
 }

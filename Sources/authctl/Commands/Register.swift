@@ -44,7 +44,6 @@ struct Register: Command {
       return 0
     }
     try keeper.keep(session)
-    try app.forgetElsewhere(session, keptIn: keeper.store)
     app.console.notice(
       "Registered and signed in to \(profile.name) as \(name). \(Messages.validity(session))")
     if output.json {

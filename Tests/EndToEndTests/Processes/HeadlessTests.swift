@@ -107,7 +107,7 @@ import Testing
     hint: "AUTHCTL_TOKEN, or AUTHCTL_STORE=file (authctl help ci)")
   private static let otherState = "AUTHCTL_STATE_DIR names another folder"
   private static let nothingForgotten = Outcome.works(
-    "", err: FileShop.noBus + "There was no session to forget.\n")
+    "", err: "There was no session to forget.\n")
   private static let noPassword = Outcome.says(
     10, "a password is needed, and nobody may be asked here",
     hint: "--password-stdin, --password-file F, --password-command C or AUTHCTL_PASSWORD")
@@ -182,7 +182,7 @@ import Testing
       "store unlock": .works("", err: nil), "jwt decode": .works(nil, err: unverified),
       "logout": .works(
         "",
-        err: FileShop.noBus + "Signed out of shop as ada@example.com, at the server and here.\n"),
+        err: "Signed out of shop as ada@example.com, at the server and here.\n"),
       "logout --all": nothingForgotten,
     ]
   }

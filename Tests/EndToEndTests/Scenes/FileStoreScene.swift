@@ -76,17 +76,6 @@ struct FileShop: Sendable {
     try #require(write(file, bytes, bytes.count) == bytes.count)
   }
 
-  /// The notice about a Secret Service that is not there.
-  static let noBus = """
-    Not looked into: the store secret-service (no D-Bus session here:
-    DBUS_SESSION_BUS_ADDRESS is unset).
-
-    """
-  static let noService = """
-    Not looked into: the store secret-service (no Secret Service on this bus
-    (org.freedesktop.secrets)).
-
-    """
   static let noKey = """
     authctl: the sealed files have no key: AUTHCTL_STORE_KEY_FILE is unset
     hint: (umask 077; head -c 32 /dev/urandom >FILE) makes one; or AUTHCTL_STORE_PASSPHRASE
