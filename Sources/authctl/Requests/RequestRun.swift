@@ -121,12 +121,12 @@ struct RequestRun {
         sink?.abandon()
         final = (head, hops.url)
         let text = shown(head, asking.profile)
-        try observers.take(head, text)
+        try observers.receiveHead(head, text)
         sink = try BodySink(
           app.console, head: head, options.output, isWanted: isSuccess(head.status),
           shownHead: options.output.include || method == "HEAD" ? text : nil)
       } onBody: { (bytes) throws(Failure) in
-        try sink?.take(bytes)
+        try sink?.receiveBody(bytes)
       }
       try sink?.finish()
     } catch {
