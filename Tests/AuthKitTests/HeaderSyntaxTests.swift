@@ -11,7 +11,11 @@ struct HeaderSyntaxTests {
     "(", ")", "<", "@", ",", ";", "\\", "\"", "/", "[", "]", "?", "=", "{", "}", "\u{7F}",
     "na\u{EF}ve", "\u{212A}", "a\u{301}", "\u{85}",
   ])
-  func noToken(_ text: String) { #expect(!HeaderSyntax.isToken(text)) }
+  func noToken(_ text: String) {
+    #expect(!HeaderSyntax.isToken(text))
+    #expect(throws: Failure.self) { try WireHeader(removing: text) }
+    #expect(throws: Failure.self) { try WireHeader(name: text, value: "a") }
+  }
 
   // value, allowed in a recipe's header, allowed in a user's
   @Test(arguments: [

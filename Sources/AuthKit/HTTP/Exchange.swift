@@ -82,7 +82,7 @@ package struct Exchange {
   }
 
   /// Reads the head of the answer: nil when it is a redirect, whose body nobody wants.
-  mutating func take(_ head: ResponseHead) -> HTTPClient.RedirectTrace? {
+  mutating func receiveHead(_ head: ResponseHead) -> HTTPClient.RedirectTrace? {
     if hops.carriedCredential { keepCookies(of: head) }
     guard let target = head.redirect, redirects.follows(request.method) else { return hops }
     location = (head.status, target)
@@ -197,6 +197,11 @@ package struct Exchange {
 }
 
 extension HTTPClient {
+  /// Gets the head of the final answer, and what led to it.
+  package typealias OnHead = (ResponseHead, RedirectTrace) throws(Failure) -> Void
+  /// Gets its body, decoded, piece by piece.
+  package typealias OnBody = CurlClient.OnBody
+
   /// What a followed chain of redirects has done to the request.
   package struct RedirectTrace {
     /// Whether the answer is to a request that carried the credential.

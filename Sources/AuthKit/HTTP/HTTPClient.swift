@@ -89,13 +89,7 @@ package final class HTTPClient {
     settings.largestBody = Self.signInBody
     settings.compressed = true
     settings.setPrivate()
-    var (head, body) = (ResponseHead(), [UInt8]())
-    try send(request, settings) { (answer) throws(Failure) in
-      onAnswer(answer.status)
-      head = answer
-    } onBody: { (bytes) throws(Failure) in
-      body.append(contentsOf: bytes)
-    }
+    let (head, body) = try answer(to: request, settings, onAnswer)
     settings.wire?.sumUp(head, body)
     return (head, body)
   }
@@ -116,13 +110,7 @@ package final class HTTPClient {
     settings.setPrivate()
     var request = WireRequest(method: "GET", url: url)
     try addDefaults(to: &request)
-    var (head, body) = (ResponseHead(), [UInt8]())
-    try send(request, settings) { (answer) throws(Failure) in
-      head = answer
-    } onBody: { (bytes) throws(Failure) in
-      body.append(contentsOf: bytes)
-    }
-    return (head, body)
+    return try answer(to: request, settings)
   }
 
   /// How the server of `url` is reached: a GET that carries nothing and is over with the head of
@@ -164,9 +152,7 @@ package final class HTTPClient {
   /// - Parameter timeLimit: seconds for all hops together, beside what `-m` leaves.
   package func exchange(
     _ request: WireRequest, credential: Credential?, redirects: RedirectPolicy,
-    timeLimit: Double? = nil,
-    onHead: (ResponseHead, RedirectTrace) throws(Failure) -> Void,
-    onBody: (UnsafeRawBufferPointer) throws(Failure) -> Void
+    timeLimit: Double? = nil, onHead: OnHead, onBody: OnBody
   ) throws(Failure) {
     var exchange = Exchange(
       self, request, credential: credential, redirects: redirects, timeLimit: timeLimit)
@@ -174,7 +160,7 @@ package final class HTTPClient {
       let (request, settings) = try exchange.next()
       var isFinal = false
       try send(request, settings) { (head) throws(Failure) in
-        guard let hops = exchange.take(head) else { return }
+        guard let hops = exchange.receiveHead(head) else { return }
         isFinal = true
         try onHead(head, hops)
       } onBody: { (bytes) throws(Failure) in
@@ -283,10 +269,24 @@ package final class HTTPClient {
 
   // MARK: - The wire
 
+  /// Sends `request` and collects its answer.
+  private func answer(
+    to request: WireRequest, _ settings: TransferSettings,
+    _ onAnswer: (_ status: Int) -> Void = { _ in }
+  ) throws(Failure) -> (ResponseHead, [UInt8]) {
+    var (head, body) = (ResponseHead(), [UInt8]())
+    try send(request, settings) { (answer) throws(Failure) in
+      onAnswer(answer.status)
+      head = answer
+    } onBody: { (bytes) throws(Failure) in
+      body.append(contentsOf: bytes)
+    }
+    return (head, body)
+  }
+
   private func send(
-    _ request: WireRequest, _ settings: TransferSettings,
-    onHead: (ResponseHead) throws(Failure) -> Void,
-    onBody: (UnsafeRawBufferPointer) throws(Failure) -> Void
+    _ request: WireRequest, _ settings: TransferSettings, onHead: CurlClient.OnHead,
+    onBody: OnBody
   ) throws(Failure) {
     // A connection that was made without verification is not used for anything else.
     if curl == nil || settings.insecure { curl = try CurlClient() }

@@ -4,14 +4,14 @@ final class ParallelExchanges {
     var exchange: Exchange
     /// The answer that is coming is the one that is wanted, and no redirect.
     var isFinal = false
-    let onHead: (ResponseHead, HTTPClient.RedirectTrace) throws(Failure) -> Void
-    let onBody: (UnsafeRawBufferPointer) throws(Failure) -> Void
+    let onHead: HTTPClient.OnHead
+    let onBody: HTTPClient.OnBody
     let onEnd: (Failure?) -> Void
 
     init(
       _ exchange: Exchange,
-      _ onHead: @escaping (ResponseHead, HTTPClient.RedirectTrace) throws(Failure) -> Void,
-      _ onBody: @escaping (UnsafeRawBufferPointer) throws(Failure) -> Void,
+      _ onHead: @escaping HTTPClient.OnHead,
+      _ onBody: @escaping HTTPClient.OnBody,
       _ onEnd: @escaping (Failure?) -> Void
     ) {
       self.exchange = exchange
@@ -37,8 +37,8 @@ final class ParallelExchanges {
   /// is over, also when what went before has thrown.
   func start(
     _ exchange: Exchange,
-    onHead: @escaping (ResponseHead, HTTPClient.RedirectTrace) throws(Failure) -> Void,
-    onBody: @escaping (UnsafeRawBufferPointer) throws(Failure) -> Void,
+    onHead: @escaping HTTPClient.OnHead,
+    onBody: @escaping HTTPClient.OnBody,
     onEnd: @escaping (Failure?) -> Void
   ) {
     let flight = Flight(exchange, onHead, onBody, onEnd)
@@ -71,7 +71,7 @@ final class ParallelExchanges {
     let handle = if let used = idle.popLast() { used } else { try CurlClient() }
     flight.isFinal = false
     try handle.begin(request, settings: settings) { (head) throws(Failure) in
-      guard let hops = flight.exchange.take(head) else { return }
+      guard let hops = flight.exchange.receiveHead(head) else { return }
       flight.isFinal = true
       try flight.onHead(head, hops)
     } onBody: { (bytes) throws(Failure) in

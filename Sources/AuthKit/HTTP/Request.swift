@@ -35,9 +35,7 @@ package final class WireHeader {
   ///
   /// - Throws: `Failure` of kind `usage` when name or value hold bytes that no header has.
   package init(name: String, value: borrowing Secret) throws(Failure) {
-    guard HeaderSyntax.isToken(Array(name.utf8)) else {
-      throw Failure(.usage, "\(DisplayText.oneLine(name, limit: 60)) is not a header name")
-    }
+    try Self.check(name)
     guard value.withBytes({ HeaderSyntax.isUserValue($0) }) else {
       throw Failure(.usage, "the value of the header \(name) holds a control character")
     }
@@ -52,9 +50,18 @@ package final class WireHeader {
   }
 
   /// Tells libcurl not to send the header `name` that it would add itself.
+  ///
+  /// - Throws: `Failure` of kind `usage` when `name` is not a token: libcurl would send the rest.
   package init(removing name: String) throws(Failure) {
+    try Self.check(name)
     self.name = name
     line = Secret("\(name):\0")
+  }
+
+  private static func check(_ name: String) throws(Failure) {
+    guard HeaderSyntax.isToken(name) else {
+      throw Failure(.usage, "\(DisplayText.oneLine(name, limit: 60)) is not a header name")
+    }
   }
 
   /// Whether it can hold a credential: a few surely hold none.

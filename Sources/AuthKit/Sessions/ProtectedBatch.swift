@@ -173,12 +173,11 @@ package final class ProtectedBatch {
         timeLimit: wanted.timeLimit)
     ) { [self] (head, hops) throws(Failure) in
       guard var session = carried?.session else { return job.head = head }
-      try keeper.take(head, hops, &job.attempt, &session) { (head, _) in job.head = head }
+      try keeper.receiveHead(head, hops, &job.attempt, &session) { (head, _) in job.head = head }
       if session.cookies != carried?.session.cookies { newCookies += job.attempt.newCookies }
       carried?.session = session
     } onBody: { [self] (bytes) throws(Failure) in
-      guard carried != nil else { return try collect(bytes, job) }
-      try keeper.take(bytes, &job.attempt) { (head, _) in
+      try keeper.receiveBody(bytes, &job.attempt) { (head, _) in
         job.head = head
       } _: { (bytes) throws(Failure) in
         try collect(bytes, job)
@@ -232,14 +231,11 @@ package final class ProtectedBatch {
     guard jobs.removeValue(forKey: ObjectIdentifier(job)) != nil else { return forget(job) }
     do throws(Failure) {
       if let failure { throw failure }
-      let rejection =
-        carried == nil
-        ? nil
-        : try keeper.rejection(&job.attempt) { (head, _) in
-          job.head = head
-        } _: { (bytes) throws(Failure) in
-          try collect(bytes, job)
-        }
+      let rejection = try keeper.rejection(&job.attempt) { (head, _) in
+        job.head = head
+      } _: { (bytes) throws(Failure) in
+        try collect(bytes, job)
+      }
       if let rejection { return try refused(job, rejection) }
       if job.generation == generation { carried?.lease.wasAccepted(isRepeat: job.isRepeat) }
       job.finish(Outcome(head: job.head, body: job.body, failure: nil))

@@ -63,8 +63,7 @@ extension SessionKeeper {
   /// - Throws: `origin_refused`, `session_expired` (401 with a credential), what sending throws.
   package func send(
     _ wanted: ProtectedRequest, with session: inout Session,
-    onHead: (ResponseHead, HTTPClient.RedirectTrace) throws(Failure) -> Void,
-    onBody: (UnsafeRawBufferPointer) throws(Failure) -> Void
+    onHead: HTTPClient.OnHead, onBody: HTTPClient.OnBody
   ) throws(Failure) {
     try check(wanted.request.url, for: session)
     // What comes from a pipe is kept where it may have to be sent again.
@@ -134,8 +133,7 @@ extension SessionKeeper {
   /// Sends a request that carries nothing of the session.
   package func sendAnonymously(
     _ wanted: ProtectedRequest,
-    onHead: (ResponseHead, HTTPClient.RedirectTrace) throws(Failure) -> Void,
-    onBody: (UnsafeRawBufferPointer) throws(Failure) -> Void
+    onHead: HTTPClient.OnHead, onBody: HTTPClient.OnBody
   ) throws(Failure) {
     try exchange(wanted, nil, onHead: onHead, onBody: onBody)
   }
@@ -143,8 +141,7 @@ extension SessionKeeper {
   /// Sends it once, and marks the failures that come of that.
   private func exchange(
     _ wanted: ProtectedRequest, _ credential: Credential?,
-    onHead: (ResponseHead, HTTPClient.RedirectTrace) throws(Failure) -> Void,
-    onBody: (UnsafeRawBufferPointer) throws(Failure) -> Void
+    onHead: HTTPClient.OnHead, onBody: HTTPClient.OnBody
   ) throws(Failure) {
     do throws(Failure) {
       try api.http.exchange(
@@ -165,8 +162,7 @@ extension SessionKeeper {
   /// One try; the answer that did not accept the credential comes back instead of being passed on.
   private func attempt(
     _ wanted: ProtectedRequest, _ carried: inout CarriedSession,
-    _ onHead: (ResponseHead, HTTPClient.RedirectTrace) throws(Failure) -> Void,
-    _ onBody: (UnsafeRawBufferPointer) throws(Failure) -> Void
+    _ onHead: HTTPClient.OnHead, _ onBody: HTTPClient.OnBody
   ) throws(Failure) -> RecipeResponse? {
     let credential: Credential
     switch try self.credential(of: carried.session, for: wanted) {
@@ -176,18 +172,17 @@ extension SessionKeeper {
     let mayRenew = carried.lease.mayRenew(condition(of: carried.session), now: clock())
     var attempt = Attempt(wanted, mayRenew: mayRenew)
     try exchange(wanted, credential) { (head, hops) throws(Failure) in
-      try take(head, hops, &attempt, &carried.session, onHead)
+      try receiveHead(head, hops, &attempt, &carried.session, onHead)
     } onBody: { (bytes) throws(Failure) in
-      try take(bytes, &attempt, onHead, onBody)
+      try receiveBody(bytes, &attempt, onHead, onBody)
     }
     return try rejection(&attempt, onHead, onBody)
   }
 
   /// The head of the answer: passed on, or held back until it is clear what it says.
-  func take(
+  func receiveHead(
     _ head: ResponseHead, _ hops: HTTPClient.RedirectTrace, _ attempt: inout Attempt,
-    _ session: inout Session,
-    _ onHead: (ResponseHead, HTTPClient.RedirectTrace) throws(Failure) -> Void
+    _ session: inout Session, _ onHead: HTTPClient.OnHead
   ) throws(Failure) {
     if let page = hops.signInPage, head.isPage {
       throw expired(session, .rejected, "it redirected to its sign-in page (\(page))")
@@ -204,10 +199,9 @@ extension SessionKeeper {
   }
 
   /// A piece of its body.
-  func take(
+  func receiveBody(
     _ bytes: UnsafeRawBufferPointer, _ attempt: inout Attempt,
-    _ onHead: (ResponseHead, HTTPClient.RedirectTrace) throws(Failure) -> Void,
-    _ onBody: (UnsafeRawBufferPointer) throws(Failure) -> Void
+    _ onHead: HTTPClient.OnHead, _ onBody: HTTPClient.OnBody
   ) throws(Failure) {
     if attempt.verdict == .undecided, attempt.body.count + bytes.count > Attempt.limit {
       // Too long to say in a word that the token is dead.
@@ -220,8 +214,7 @@ extension SessionKeeper {
   /// The answer, when it has come whole and does not accept the credential.
   func rejection(
     _ attempt: inout Attempt,
-    _ onHead: (ResponseHead, HTTPClient.RedirectTrace) throws(Failure) -> Void,
-    _ onBody: (UnsafeRawBufferPointer) throws(Failure) -> Void
+    _ onHead: HTTPClient.OnHead, _ onBody: HTTPClient.OnBody
   ) throws(Failure) -> RecipeResponse? {
     guard attempt.verdict != .accepted, let hops = attempt.hops else { return nil }
     let answer = RecipeResponse(head: attempt.head, body: attempt.body, url: hops.url, of: profile)
@@ -276,8 +269,7 @@ extension SessionKeeper {
   /// Passes on what was held back.
   private func pass(
     _ held: inout Attempt,
-    _ onHead: (ResponseHead, HTTPClient.RedirectTrace) throws(Failure) -> Void,
-    _ onBody: (UnsafeRawBufferPointer) throws(Failure) -> Void
+    _ onHead: HTTPClient.OnHead, _ onBody: HTTPClient.OnBody
   ) throws(Failure) {
     guard let hops = held.hops else { return }
     held.verdict = .accepted

@@ -85,7 +85,7 @@ final class BodySink {
     ].contains(head.mediaType ?? "")
   }
 
-  func take(_ bytes: UnsafeRawBufferPointer) throws(Failure) {
+  func receiveBody(_ bytes: UnsafeRawBufferPointer) throws(Failure) {
     hasWritten = true
     switch target {
     case .pipe: try console.write(bytes, as: isRaw ? .asIs : .piece)

@@ -19,7 +19,7 @@ final class Page {
     self.url = url
   }
 
-  func take(_ bytes: UnsafeRawBufferPointer) throws(Failure) {
+  func receiveBody(_ bytes: UnsafeRawBufferPointer) throws(Failure) {
     guard body.count + bytes.count <= Self.largest else {
       throw Failure(
         .failed, "\(name) is larger than \(Self.largest >> 20) MiB",
@@ -63,7 +63,7 @@ extension RequestRun {
       let page = try page(number, wanted, by: &attempts)
       seen.insert(Self.mark(page.url))
       let head = shown(page.head, asking.profile)
-      try observers.take(page.head, head)
+      try observers.receiveHead(page.head, head)
       let shownHead = options.output.include ? head : nil
       guard isSuccess(page.head.status) else {
         try writer.refuse(page, shownHead)
@@ -103,7 +103,7 @@ extension RequestRun {
     } onHead: { (head, hops) throws(Failure) in
       page = Page(name, head, hops.url)
     } onBody: { (bytes) throws(Failure) in
-      try page?.take(bytes)
+      try page?.receiveBody(bytes)
     }
     guard let page else { throw Failure(.network, "\(name) did not come") }
     return page
@@ -184,7 +184,7 @@ final class PageWriter {
     if let pointer = pages.each {
       try putElements(of: page, at: pointer, into: sink)
     } else {
-      try page.body.withBytes(sink.take)
+      try page.body.withBytes(sink.receiveBody)
       if !isOne { try sink.finish() }
     }
   }
@@ -196,7 +196,7 @@ final class PageWriter {
       add(array.isEmpty ? "[]\n" : "]\n")
     }
     guard isOne, let sink else { return }
-    if pages.slurp { try array.withBytes(sink.take) }
+    if pages.slurp { try array.withBytes(sink.receiveBody) }
     try sink.finish()
   }
 
@@ -207,7 +207,7 @@ final class PageWriter {
     let sink = try BodySink(
       console, head: page.head, output, isWanted: false, shownHead: isMade ? nil : shownHead,
       isLines: isMade)
-    try page.body.withBytes(sink.take)
+    try page.body.withBytes(sink.receiveBody)
     try sink.finish()
   }
 
@@ -268,7 +268,7 @@ final class PageWriter {
     func add(_ more: UnsafeRawBufferPointer) throws(Failure) {
       if more.count > Self.usual {
         try flush()
-        return try sink.take(more)
+        return try sink.receiveBody(more)
       }
       bytes.append(contentsOf: more)
       if bytes.count > Self.usual { try flush() }
@@ -284,7 +284,7 @@ final class PageWriter {
 
   fileprivate static func put(_ bytes: [UInt8], into sink: BodySink) throws(Failure) {
     try bytes.withUnsafeBufferPointer { (buffer) throws(Failure) in
-      try sink.take(UnsafeRawBufferPointer(buffer))
+      try sink.receiveBody(UnsafeRawBufferPointer(buffer))
     }
   }
 }

@@ -35,6 +35,27 @@ struct RequestBody {
     content = SharedSecret(text.secret())
   }
 
+  /// The request that carries it, with the headers that it needs where `headers` lacks them.
+  ///
+  /// - Throws: `usage`.
+  func request(
+    _ method: String, to url: WebURL, with headers: PersonalHeaders
+  ) throws(Failure) -> WireRequest {
+    var headers = headers
+    var request = WireRequest(method: method, url: url, body: content)
+    request.upload = upload
+    request.parts = parts
+    if let type { try headers.complete("Content-Type", type) }
+    if isEmpty, ["POST", "PUT", "PATCH"].contains(method) {
+      // A POST of no bytes says so, by `Content-Length: 0` (RFC 9110, section 8.6).
+      request.body = SharedSecret("")
+      try headers.complete("Content-Type", nil)
+    }
+    if wantsJSON { try headers.complete("Accept", "application/json") }
+    request.headers = headers.lines
+    return request
+  }
+
   /// `target` with what the options add to its path and its query.
   func target(_ target: String) -> String {
     let mark = target.utf8.firstIndex { $0 == UInt8(ascii: "?") || $0 == UInt8(ascii: "#") }

@@ -45,11 +45,8 @@ struct RequestRun {
       for: choice.profile, options: observers.attached(to: options.network.http(in: app)))
     let url = try keeper.api.url(for: body.target(target))
     var wanted = ProtectedRequest(
-      WireRequest(
-        method: method, url: url, headers: try headers(choice.profile),
-        body: body.content ?? (body.isEmpty && takesBody ? SharedSecret("") : nil)))
-    wanted.request.upload = body.upload
-    wanted.request.parts = body.parts
+      try body.request(
+        method, to: url, with: try PersonalHeaders(options, choice.profile, app.redactor)))
     wanted.redirects.maximum = options.maximumRedirects
     wanted.redirects.allMethods = options.location
     wanted.accepted = accepted
@@ -96,9 +93,6 @@ struct RequestRun {
       ? try deliverPages(wanted, asking, by: &attempts) : try deliver(wanted, asking, by: &attempts)
   }
 
-  /// Whether a request without data says so, by `Content-Length: 0` (RFC 9110, section 8.6).
-  private var takesBody: Bool { ["POST", "PUT", "PATCH"].contains(method) }
-
   /// Without a credential, a URL needs no profile.
   private func chosen() throws(Failure) -> ProfileChoice {
     guard options.anonymous, app.isURL(target), app.globals.profile == nil else {
@@ -127,12 +121,12 @@ struct RequestRun {
         sink?.abandon()
         final = (head, hops.url)
         let text = shown(head, asking.profile)
-        try observers.take(head, text)
+        try observers.receiveHead(head, text)
         sink = try BodySink(
           app.console, head: head, options.output, isWanted: isSuccess(head.status),
           shownHead: options.output.include || method == "HEAD" ? text : nil)
       } onBody: { (bytes) throws(Failure) in
-        try sink?.take(bytes)
+        try sink?.receiveBody(bytes)
       }
       try sink?.finish()
     } catch {
@@ -172,100 +166,6 @@ struct RequestRun {
   }
 
   // MARK: - Headers
-
-  /// The headers of `-H`: none through which the recipe sends a credential (rule B2).
-  private func headers(_ profile: Profile) throws(Failure) -> [WireHeader] {
-    var headers: [WireHeader] = []
-    for text in options.header {
-      guard text.utf8.first == UInt8(ascii: "@") else {
-        headers.append(try header(text, profile))
-        continue
-      }
-      let lines = try File.text(String(text.dropFirst()), option: "-H")
-      for line in lines.utf8.split(separator: UInt8(ascii: "\n")) {
-        let bytes = line.last == UInt8(ascii: "\r") ? line.dropLast() : line
-        if !bytes.isEmpty {
-          headers.append(try header(String(decoding: bytes, as: UTF8.self), profile))
-        }
-      }
-    }
-    let own = Set(headers.map(\.name.asciiLowercased))
-    if let type = body.type, !own.contains("content-type") {
-      headers.append(try WireHeader(name: "Content-Type", value: type))
-    }
-    try addAgentAndCookies(to: &headers, own, profile)
-    if body.isEmpty, takesBody, !own.contains("content-type") {
-      headers.append(try WireHeader(removing: "Content-Type"))
-    }
-    if body.wantsJSON, !own.contains("accept") {
-      headers.append(try WireHeader(name: "Accept", value: "application/json"))
-    }
-    return headers
-  }
-
-  private func header(_ text: String, _ profile: Profile) throws(Failure) -> WireHeader {
-    guard let mark = text.utf8.firstIndex(where: { $0 == 0x3A || $0 == 0x3B }) else {
-      throw Failure(
-        .usage, "-H \(DisplayText.oneLine(text, limit: 40)): write 'NAME: VALUE'")
-    }
-    let name = String(decoding: text.utf8[..<mark], as: UTF8.self)
-    let value = String(decoding: text.utf8[text.utf8.index(after: mark)...], as: UTF8.self)
-      .trimmingSpaces
-    try check(name, profile)
-    if value.isEmpty, text.utf8[mark] == UInt8(ascii: ":") { return try WireHeader(removing: name) }
-    guard text.utf8[mark] == UInt8(ascii: ":") || value.isEmpty else {
-      throw Failure(.usage, "-H \(name);: a semicolon ends a header without a value")
-    }
-    let header = try WireHeader(name: name, value: value)
-    if header.mayBeCredential { app.redactor.learn(value) }
-    return header
-  }
-
-  private func check(
-    _ name: String, _ profile: Profile, option: String? = nil
-  ) throws(Failure) {
-    guard HeaderSyntax.isToken(name) else {
-      throw Failure(.usage, "-H: \(DisplayText.oneLine(name, limit: 40)) is not a header name")
-    }
-    guard !options.anonymous else { return }
-    if profile.carriesCredential(in: name) {
-      throw Failure(
-        .usage,
-        "\(option ?? "-H \(name)"): \(profile.name) sends its credential in that header",
-        hint: "--anonymous sends your own instead")
-    }
-    if HeaderSyntax.isForbiddenBesideCredential(name) {
-      throw Failure(
-        .usage, "-H \(name) is not sent beside a credential", hint: "--anonymous allows it")
-    }
-  }
-
-  /// `-A` and `-b`; a header of `-H` comes before them, as in curl.
-  private func addAgentAndCookies(
-    to headers: inout [WireHeader], _ own: Set<String>, _ profile: Profile
-  ) throws(Failure) {
-    if let agent = options.agent, !own.contains("user-agent") {
-      try check("User-Agent", profile, option: "-A")
-      headers.append(
-        try agent.isEmpty
-          ? WireHeader(removing: "User-Agent") : WireHeader(name: "User-Agent", value: agent))
-    }
-    guard !options.cookie.isEmpty else { return }
-    try check("Cookie", profile, option: "-b")
-    for text in options.cookie where !text.utf8.contains(UInt8(ascii: "=")) {
-      throw Failure(
-        .usage, "-b \(DisplayText.oneLine(text, limit: 40)): write NAME=VALUE",
-        hint: "files of cookies are not read; request.cookies in the profile keeps a session's")
-    }
-    guard !own.contains("cookie") else { return }
-    let value = options.cookie.joined(separator: "; ")
-    app.redactor.learn(value)
-    for pair in value.utf8.split(separator: UInt8(ascii: ";")) {
-      let mark = pair.firstIndex(of: UInt8(ascii: "=")) ?? pair.startIndex
-      app.redactor.learn(String(decoding: pair[mark...].dropFirst(), as: UTF8.self))
-    }
-    headers.append(try WireHeader(name: "Cookie", value: value))
-  }
 
   /// Status line and headers, with what is secret in them masked (rule B3).
   func shown(_ head: ResponseHead, _ profile: Profile) -> String {

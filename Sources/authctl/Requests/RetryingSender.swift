@@ -2,9 +2,8 @@ internal import AuthKit
 
 /// Sends requests: not faster than --rate, again where --retry says so, and within -m.
 struct RetryingSender {
-  typealias OnHead = (ResponseHead, HTTPClient.RedirectTrace) throws(Failure) -> Void
-  typealias OnBody = (UnsafeRawBufferPointer) throws(Failure) -> Void
-  typealias Send = (ProtectedRequest, OnHead, OnBody) throws(Failure) -> Void
+  typealias Send =
+    (ProtectedRequest, HTTPClient.OnHead, HTTPClient.OnBody) throws(Failure) -> Void
 
   private let console: Console
   private let policy: RetryPolicy
@@ -31,7 +30,8 @@ struct RetryingSender {
   ///   - mayRepeat: whether nothing of an answer that broke off has left this process.
   ///   - onHead: may be called again, for an answer in place of one that broke off.
   mutating func send(
-    _ wanted: ProtectedRequest, mayRepeat: () -> Bool, onHead: OnHead, onBody: OnBody
+    _ wanted: ProtectedRequest, mayRepeat: () -> Bool, onHead: HTTPClient.OnHead,
+    onBody: HTTPClient.OnBody
   ) throws(Failure) {
     let start = Clock.uptime()
     var failed = 0

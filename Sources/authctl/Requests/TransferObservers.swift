@@ -35,7 +35,7 @@ final class TransferObservers {
   }
 
   /// The head of the answer has come; `text` is what may be shown of it.
-  func take(_ head: ResponseHead, _ text: String) throws(Failure) {
+  func receiveHead(_ head: ResponseHead, _ text: String) throws(Failure) {
     // Lines that come when they like, on the same terminal as a rule.
     if BodySink.isStream(head) { progress?.end() }
     try heads?.write(Array(text.utf8))

@@ -98,7 +98,7 @@ import Testing
       ),
       (#"{"id":1,"url":"/x","headers":["A: b"]}"#, "1", "line 9: headers is not an object", nil),
       (#"{"id":1,"url":"/x","headers":{"A":1}}"#, "1", "line 10: headers: A is not a text", nil),
-      (#"{"id":1,"url":"/x","headers":{"A b":""}}"#, "1", "A b is not a header name", nil),
+      (#"{"id":1,"url":"/x","headers":{"A b":""}}"#, "1", "headers: A b is not a header name", nil),
       (
         #"{"id":1,"method":"PUT","url":"/x","json":1,"body":""}"#, "1",
         "line 12: json and body exclude each other", nil
@@ -110,12 +110,16 @@ import Testing
       ),
       (
         #"{"id":1,"url":"/x","headers":{"AUTHORIZATION":"Bearer mine"}}"#, "1",
-        "headers: shop sends its credential in AUTHORIZATION",
-        "batch --anonymous sends your own instead"
+        "headers: AUTHORIZATION: shop sends its credential in that header",
+        "--anonymous sends your own instead"
       ),
       (
         #"{"id":1,"url":"/x","headers":{"Transfer-Encoding":"chunked"}}"#, "1",
-        "headers: Transfer-Encoding is not sent", nil
+        "headers: Transfer-Encoding is not sent by batch", nil
+      ),
+      (
+        #"{"id":1,"url":"/x","headers":{"Authorization: Bearer mine":null}}"#, "1",
+        "headers: Authorization: Bearer mine is not a header name", nil
       ),
     ]
     try await withShop(answering: Recorder.ok) { box, api in

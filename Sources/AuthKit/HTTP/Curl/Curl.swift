@@ -55,15 +55,17 @@ package final class CurlClient {
     remark.deallocate()
   }
 
-  /// Sends `request`. `onHead` gets the head of the final answer, then `onBody` its body piece by
-  /// piece, already decoded; what they throw ends the transfer and is thrown on.
+  /// Gets the head of the answer. What it throws ends the transfer and is thrown on.
+  package typealias OnHead = (ResponseHead) throws(Failure) -> Void
+  /// Gets its body, decoded, piece by piece. What it throws ends the transfer and is thrown on.
+  package typealias OnBody = (UnsafeRawBufferPointer) throws(Failure) -> Void
+
+  /// Sends `request` and passes its answer on.
   ///
   /// - Throws: `network`, `tls`, `timeout`, `origin_refused` (cleartext to a peer that is not this
   ///   machine), or what a callback threw.
   package func send(
-    _ request: WireRequest, settings: TransferSettings,
-    onHead: (ResponseHead) throws(Failure) -> Void,
-    onBody: (UnsafeRawBufferPointer) throws(Failure) -> Void
+    _ request: WireRequest, settings: TransferSettings, onHead: OnHead, onBody: OnBody
   ) throws(Failure) {
     try withoutActuallyEscaping(onHead) { (onHead) throws(Failure) in
       try withoutActuallyEscaping(onBody) { (onBody) throws(Failure) in
@@ -79,9 +81,8 @@ package final class CurlClient {
   ///
   /// - Throws: `failed` for a body that has gone.
   func begin(
-    _ request: WireRequest, settings: TransferSettings,
-    onHead: @escaping (ResponseHead) throws(Failure) -> Void,
-    onBody: @escaping (UnsafeRawBufferPointer) throws(Failure) -> Void
+    _ request: WireRequest, settings: TransferSettings, onHead: @escaping OnHead,
+    onBody: @escaping OnBody
   ) throws(Failure) {
     configure(settings)
     let mime = try body(request)
@@ -252,8 +253,8 @@ package final class CurlClient {
 
 /// What the callbacks of one transfer write to.
 private struct Receiver {
-  let onHead: (ResponseHead) throws(Failure) -> Void
-  let onBody: (UnsafeRawBufferPointer) throws(Failure) -> Void
+  let onHead: CurlClient.OnHead
+  let onBody: CurlClient.OnBody
   let settings: TransferSettings
   let easy: UnsafeMutableRawPointer
   var failure: Failure?
@@ -267,8 +268,7 @@ private struct Receiver {
   private var lastSign: (bytes: Int, time: curl_off_t?)?
 
   init(
-    onHead: @escaping (ResponseHead) throws(Failure) -> Void,
-    onBody: @escaping (UnsafeRawBufferPointer) throws(Failure) -> Void,
+    onHead: @escaping CurlClient.OnHead, onBody: @escaping CurlClient.OnBody,
     settings: TransferSettings, easy: UnsafeMutableRawPointer
   ) {
     self.onHead = onHead

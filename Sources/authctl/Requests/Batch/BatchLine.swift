@@ -6,8 +6,7 @@ struct BatchLine {
   private(set) var target = ""
   /// nil: a header that authctl would add is left out.
   private(set) var headers: [(name: String, value: String?)] = []
-  private(set) var body: SharedSecret?
-  private(set) var isJSON = false
+  private(set) var body = RequestBody()
 
   private static let keys = ["id", "method", "url", "headers", "json", "body"]
 
@@ -70,17 +69,22 @@ struct BatchLine {
           headers.append((name, value.text))
         }
       case ("headers", _): throw wrong("headers is not an object")
-      case ("body", .string): body = secret(value.count) { value.writeText(to: $0) }
+      case ("body", .string):
+        body.content = secret(value.count) { value.writeText(to: $0) }
+        body.type = "application/x-www-form-urlencoded"
       case ("body", _): throw wrong("body is not a text")
       case ("json", _):
-        body = secret(value.count) { value.write(to: $0) }
-        isJSON = true
+        body.content = secret(value.count) { value.write(to: $0) }
+        body.type = "application/json"
+        body.wantsJSON = true
       default: break
       }
     }
     guard seen.contains("url") else { throw wrong("there is no url") }
-    guard !isJSON || !seen.contains("body") else { throw wrong("json and body exclude each other") }
-    guard body == nil || method != "GET" && method != "HEAD" else {
+    guard !seen.isSuperset(of: ["json", "body"]) else {
+      throw wrong("json and body exclude each other")
+    }
+    guard body.isEmpty || method != "GET" && method != "HEAD" else {
       throw wrong("a \(method) has no body")
     }
   }
@@ -95,56 +99,9 @@ extension BatchLine {
     _ app: App, _ keeper: SessionKeeper, isAnonymous: Bool
   ) throws(Failure) -> WireRequest {
     try app.checkTarget(target)
-    var request = WireRequest(method: method, url: try keeper.api.url(for: target), body: body)
-    for (name, value) in headers {
-      let shown = DisplayText.oneLine(name, limit: 40)
-      guard isAnonymous || !keeper.api.profile.carriesCredential(in: name) else {
-        throw Failure(
-          .usage,
-          "headers: \(keeper.api.profile.name) sends its credential in \(shown)",
-          hint: "batch --anonymous sends your own instead")
-      }
-      // Connections are shared: a length that is not true would let one line answer another.
-      guard !HeaderSyntax.isForbiddenBesideCredential(name) else {
-        throw Failure(.usage, "headers: \(shown) is not sent")
-      }
-      guard let value = value?.trimmingSpaces else {
-        request.headers.append(try WireHeader(removing: name))
-        continue
-      }
-      request.headers.append(try WireHeader(name: name, value: value))
-      if Self.namesSecret(name) { app.redactor.learn(value) }
-    }
-    try addType(to: &request)
-    return request
-  }
-
-  private func addType(to request: inout WireRequest) throws(Failure) {
-    let own = Set(headers.map(\.name.asciiLowercased))
-    if body == nil {
-      // A POST of no bytes says so, by `Content-Length: 0` (RFC 9110, section 8.6).
-      guard ["POST", "PUT", "PATCH"].contains(method) else { return }
-      request.body = SharedSecret("")
-      if !own.contains("content-type") {
-        request.headers.append(try WireHeader(removing: "Content-Type"))
-      }
-      return
-    }
-    if !own.contains("content-type") {
-      request.headers.append(
-        try WireHeader(
-          name: "Content-Type",
-          value: isJSON ? "application/json" : "application/x-www-form-urlencoded"))
-    }
-    if isJSON, !own.contains("accept") {
-      request.headers.append(try WireHeader(name: "Accept", value: "application/json"))
-    }
-  }
-
-  /// Not every header that could be one: each would be remembered to the end.
-  private static func namesSecret(_ name: String) -> Bool {
-    let name = name.asciiLowercased
-    return ["auth", "cookie", "token", "secret", "password", "api-key", "apikey"]
-      .contains { name.contains(bytesOf: $0) }
+    return try body.request(
+      method, to: try keeper.api.url(for: target),
+      with: try PersonalHeaders(
+        headers, keeper.api.profile, app.redactor, isAnonymous: isAnonymous))
   }
 }
