@@ -1,7 +1,7 @@
 import Glibc
 import Testing
 
-/// `batch` and the session that all its requests carry: contract section 6.
+/// `batch` and the session that all its requests carry: design 6.
 @Suite struct BatchSessionTests {
   private func gets(_ ids: ClosedRange<Int>, _ path: String = "/me") -> String {
     Batch.lines(ids.map { #"{"id":\#($0),"url":"\#(path)"}"# })

@@ -1,7 +1,7 @@
 import Glibc
 import Testing
 
-/// `authctl doctor`: the screen, contract section 2, rules A7, B3, B4, B13 and C12.
+/// `authctl doctor`: design 2, rules A7, B3, B4, B13 and C12.
 @Suite struct DoctorTests {
   static let closing = "There is no secret in this text.\n"
 

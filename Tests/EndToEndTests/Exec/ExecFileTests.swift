@@ -1,7 +1,7 @@
 import Glibc
 import Testing
 
-/// `exec --file`: the token in a file that is kept fresh. Contract section 9, rule B11.
+/// `exec --file`: the token in a file that is kept fresh. Design 9, rule B11.
 @Suite struct ExecFileTests {
   private static let token: [String: String?] = [
     "AUTHCTL_TOKEN": "a-token", "AUTHCTL_URL": "https://h.example",

@@ -1,7 +1,7 @@
 import Glibc
 import Testing
 
-/// `exec --login`: a session for one program, in memory alone. Contract section 9.
+/// `exec --login`: a session for one program, in memory alone. Design 9.
 @Suite struct ExecLoginTests {
   private static let password: [String: String?] = ["AUTHCTL_PASSWORD": Shop.password]
 

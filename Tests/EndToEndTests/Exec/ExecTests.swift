@@ -1,7 +1,7 @@
 import Glibc
 import Testing
 
-/// `authctl exec`: what the program finds in its environment, and how it ends. Contract sections 3
+/// `authctl exec`: what the program finds in its environment, and how it ends. Design 3
 /// and 9, rules A1, B11, B15 and T4.
 @Suite struct ExecTests {
   /// A shop with a session whose tokens the canary knows.

@@ -1,6 +1,6 @@
 import Testing
 
-/// The protocols by which other programs ask for credentials (contract section 9, security rules
+/// The protocols by which other programs ask for credentials (design 9, rules
 /// A5 and A16).
 @Suite struct HelperTests {
   /// A sandbox with ada signed in to DemoAPI by the profile `shop`.

@@ -1,7 +1,7 @@
 import Glibc
 import Testing
 
-/// A hundred processes and one session: contract section 6, rules B1, B6, B8 and T10. DemoAPI's
+/// A hundred processes and one session: design 6, rules B1, B6, B8 and T10. DemoAPI's
 /// refresh tokens are good once; one that comes a second time kills the whole family, so whatever
 /// goes twice to the server is seen by everybody.
 @Suite struct ManyProcessesTests {

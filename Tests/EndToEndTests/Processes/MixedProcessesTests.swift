@@ -2,7 +2,7 @@ import Glibc
 import Testing
 
 /// Sign-ins, sign-outs, renewals and requests of one account at once, and a store that refuses
-/// what a renewal brought: contract section 6, rules B1 and T5.
+/// what a renewal brought: design 6, rules B1 and T5.
 @Suite struct MixedProcessesTests {
   /// How many of each are started at once.
   struct Mix: Sendable, CustomTestStringConvertible {

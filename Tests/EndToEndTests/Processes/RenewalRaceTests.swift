@@ -1,7 +1,7 @@
 import Glibc
 import Testing
 
-/// Processes that meet at one session: contract section 6, rules B1 and B8.
+/// Processes that meet at one session: design 6, rules B1 and B8.
 @Suite struct RenewalRaceTests {
   /// A shop whose token has ended and whose refresh was begun by a `get` that now waits for it.
   private func withSlowRefresh(

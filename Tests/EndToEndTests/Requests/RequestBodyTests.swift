@@ -1,6 +1,6 @@
 import Testing
 
-/// Methods and bodies of requests (contract section 8): what goes to the wire, byte for byte.
+/// Methods and bodies of requests (design 8): what goes to the wire, byte for byte.
 @Suite struct RequestBodyTests {
   private static let env: [String: String?] = ["AUTHCTL_TOKEN": "a-token-of-ours"]
 

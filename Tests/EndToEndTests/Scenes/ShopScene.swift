@@ -186,7 +186,7 @@ extension APIServer {
 }
 
 extension Run {
-  /// Whether stderr is in the form of contract section 2: one line of authctl's own, then the
+  /// Whether stderr is in the form of design 2: one line of authctl's own, then the
   /// server's, then the hint; no control characters in any of them.
   var hasErrorForm: Bool {
     var rest = stderr.split(separator: "\n", omittingEmptySubsequences: false)[...]

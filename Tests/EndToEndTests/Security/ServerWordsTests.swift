@@ -1,6 +1,6 @@
 import Testing
 
-/// The server's own words on a failed sign-in: contract section 2, rules B3 and B4.
+/// The server's own words on a failed sign-in: design 2, rules B3 and B4.
 @Suite struct ServerWordsTests {
   @Test func wordsOfARefusalFollowAsDetail() async throws {
     let long = String(repeating: "x", count: 1000)

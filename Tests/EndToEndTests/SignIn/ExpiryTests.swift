@@ -1,7 +1,7 @@
 import Glibc
 import Testing
 
-/// When a session ends: contract sections 5 and 6, rules B5 and B6.
+/// When a session ends: design 5 and 6, rules B5 and B6.
 @Suite struct ExpiryTests {
   private func base64URL(_ text: String) -> String {
     let letters = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)

@@ -1,7 +1,7 @@
 import Glibc
 import Testing
 
-/// `authctl logout`: contract sections 1, 4 and 6.
+/// `authctl logout`: design 1, 4 and 6.
 @Suite struct LogoutTests {
   private func withShop(
     without: Set<String> = [], _ body: @Sendable (Shop, APIServer) async throws -> Void

@@ -1,7 +1,7 @@
 import Glibc
 import Testing
 
-/// Renewal: contract section 6. Whether one asks or thirty, the server sees one refresh.
+/// Renewal: design 6. Whether one asks or thirty, the server sees one refresh.
 @Suite struct RefreshTests {
   private func withShop(
     rotates: Bool = true, without: Set<String> = [], more: String = "",

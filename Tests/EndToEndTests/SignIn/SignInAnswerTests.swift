@@ -1,6 +1,6 @@
 import Testing
 
-/// What becomes of every kind of answer to a sign-in: contract sections 2, 3 and 4, rules B6, C4.
+/// What becomes of every kind of answer to a sign-in: design 2, 3 and 4, rules B6, C4.
 /// However it ends, a failed login leaves the stored session as it was.
 @Suite struct SignInAnswerTests {
   private static let placeHint =

@@ -1,7 +1,7 @@
 import Glibc
 import Testing
 
-/// `authctl token`: contract sections 2, 3 and 6.
+/// `authctl token`: design 2, 3 and 6.
 @Suite struct TokenTests {
   private func withShop(
     _ options: String = "--rotate", without: Set<String> = [],

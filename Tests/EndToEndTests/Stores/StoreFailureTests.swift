@@ -1,8 +1,8 @@
 import Glibc
 import Testing
 
-/// The secret store is locked, missing, stopped or full of surprises: contract sections 3, 4 and 7,
-/// rule B12, the texts of screens.md. "Locked" never reads as "not signed in".
+/// The secret store is locked, missing, stopped or full of surprises: design 3, 4 and 7,
+/// rule B12. "Locked" never reads as "not signed in".
 @Suite struct StoreFailureTests {
   private static let locked =
     "authctl: the keyring is locked (gnome-keyring, collection \"Login\")\n"

@@ -1,7 +1,7 @@
 import Synchronization
 import Testing
 
-/// `authctl store unlock` with a password: contract section 4, rule C11.
+/// `authctl store unlock` with a password: design 4, rule C11.
 @Suite struct StoreUnlockTests {
   private static let unlocked = "The Secret Service (gnome-keyring) is unlocked.\n"
   private static let wrong =
