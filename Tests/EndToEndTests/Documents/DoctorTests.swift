@@ -159,10 +159,8 @@ import Testing
   // MARK: Profiles
 
   @Test func signedIn() async throws {
-    try await Sandbox.with { box in
-      let api = try await box.api()
-      let shop = try Shop(box, api.url)
-      try await shop.signIn()
+    try await Shop.with { shop, api in
+      let box = shop.box
       let before = try await box.items()
       let text = Self.withoutVersion(try await Self.text(box, status: 0))
       #expect(

@@ -319,10 +319,8 @@ import Testing
   }
 
   @Test func tokenIsRenewedBeforeTheProgramOrItIsNotRun() async throws {
-    try await Sandbox.with { box in
-      let api = try await box.api()
-      let shop = try Shop(box, api.url)
-      try await shop.signIn()
+    try await Shop.with { shop, api in
+      let box = shop.box
       try await shop.age(ended: 5)
       try await api.misbehave(["path": "/refresh", "times": 0, "status": 503])
       let program = ["exec", "--", "/bin/sh", "-c", #"printf %s "$AUTHCTL_TOKEN""#]

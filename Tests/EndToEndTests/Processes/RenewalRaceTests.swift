@@ -8,13 +8,10 @@ import Testing
     _ trick: JSON = ["path": "/refresh", "delay_ms": 1500],
     _ body: @Sendable (Shop, APIServer, Child) async throws -> Void
   ) async throws {
-    try await Sandbox.with { box in
-      let api = try await box.api()
-      let shop = try Shop(box, api.url)
-      try await shop.signIn()
+    try await Shop.with { shop, api in
       try await shop.age(ended: 10)
       try await api.misbehave(trick)
-      let get = try box.start(["get", "/me"])
+      let get = try shop.box.start(["get", "/me"])
       try await api.waitFor("POST /refresh")
       try await body(shop, api, get)
     }

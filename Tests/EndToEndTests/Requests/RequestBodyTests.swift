@@ -123,10 +123,8 @@ import Testing
 
   /// A body is sent again after a renewal, and never to another origin.
   @Test func bodiesAndRenewalAndRedirects() async throws {
-    try await Sandbox.with { box in
-      let api = try await box.api("--token-ttl", "3600")
-      let shop = try Shop(box, api.url)
-      try await shop.signIn()
+    try await Shop.with("--token-ttl", "3600") { shop, api in
+      let box = shop.box
       try await api.misbehave(["path": "/register", "status": .number(401)])
       let account = #"{"email":"linus@example.com","password":"password-of-linus"}"#
       let run = try await box.run(

@@ -27,10 +27,7 @@ import Testing
   private func withShop(
     _ kind: Sandbox.Kind = .keyring, _ body: @Sendable (Shop, APIServer) async throws -> Void
   ) async throws {
-    try await Sandbox.with(kind) { box in
-      let api = try await box.api()
-      let shop = try Shop(box, api.url)
-      if kind == .keyring { try await shop.signIn() }
+    try await Shop.with(kind: kind, signsIn: kind == .keyring) { shop, api in
       try await api.reset()
       try await body(shop, api)
     }

@@ -17,10 +17,8 @@ import Testing
   private func withLocked(
     _ body: @Sendable (Shop, APIServer) async throws -> Void
   ) async throws {
-    try await Sandbox.with { box in
-      let api = try await box.api()
-      let shop = try Shop(box, api.url)
-      try await shop.signIn()
+    try await Shop.with { shop, api in
+      let box = shop.box
       try await box.lockKeyring()
       try await api.reset()
       box.canary.watch(box.keyringPassword)
