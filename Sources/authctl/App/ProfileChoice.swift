@@ -51,7 +51,7 @@ extension App {
 
   /// Whether a target is a URL and not a path.
   func isURL(_ target: String) -> Bool {
-    URLWords.hasScheme(target)
+    URLText.isAbsolute(target)
   }
 
   /// Refuses the target of a request that is neither a path nor a URL.

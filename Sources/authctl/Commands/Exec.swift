@@ -10,8 +10,9 @@ struct Exec: Command {
     discussion: """
       The program gets AUTHCTL_URL and AUTHCTL_PROFILE, and the token in
       AUTHCTL_TOKEN or as --env and --file ask. It inherits no other token. The
-      exit status is the program's; 125 when authctl failed before it, 126 and 127
-      when it could not be run.
+      exit status is the program's; 13 when the token may not go to that API,
+      125 when authctl failed otherwise before the program, 126 and 127 when the
+      program could not be run.
 
       Examples:
         authctl exec -p shop -- ./deploy.sh
@@ -61,7 +62,9 @@ struct Exec: Command {
     }
     do throws(Failure) { return try runProgram(app) } catch {
       app.console.report(error)
-      return Failure.Exec.notBegun.rawValue
+      // What may not be sent there is told apart from everything else that can go wrong (rule A1).
+      return error.kind == .originRefused
+        ? error.kind.exitCode : Failure.Exec.notBegun.rawValue
     }
   }
 

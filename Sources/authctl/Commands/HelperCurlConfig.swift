@@ -31,7 +31,7 @@ struct HelperCurlConfig: Command {
     for target in targets {
       try app.checkTarget(target)
       let url = try found.keeper.api.url(for: target)
-      guard !URLWords.hasScheme(target) || Origin(canonicalStartOf: target) == url.origin else {
+      guard !URLText.isAbsolute(target) || Origin(canonicalStartOf: target) == url.origin else {
         throw Failure(
           .originRefused, "the target's host is not written in its plain form",
           hint: "write \(url.origin)")

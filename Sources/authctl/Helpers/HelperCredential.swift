@@ -140,7 +140,7 @@ struct HelperCredential {
 
   /// The origin of what programs call a registry: a host, with a port or without, or a URL.
   static func origin(ofRegistry text: String) -> Origin? {
-    URLWords.hasScheme(text)
+    URLText.isAbsolute(text)
       ? Origin(canonicalStartOf: text) : Origin(canonical: "https://" + text)
   }
 }

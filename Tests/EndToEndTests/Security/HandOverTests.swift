@@ -30,10 +30,10 @@ import Testing
       let program = ["--", "/bin/sh", "-c", #"echo ran; curl -s "$AUTHCTL_URL/x""#]
       let rows: [(words: [String], status: Int32)] = [
         (["get", "/x"], 13),
-        (["exec"] + program, 125),
-        (["exec", "--file"] + program, 125),
-        (["exec", "--env", "T"] + program, 125),
-        (["exec", "--env", "FOO=bar"] + program, 125),
+        (["exec"] + program, 13),
+        (["exec", "--file"] + program, 13),
+        (["exec", "--env", "T"] + program, 13),
+        (["exec", "--env", "FOO=bar"] + program, 13),
         (["token"], 13),
         (["token", "--json", "--errors", "text"], 13),
         (["token", "--header"], 13),
@@ -200,8 +200,8 @@ import Testing
         (["BEARER_TOKEN_FILE": foreignFile, "AUTHCTL_TOKEN_DIR": box.root], 0),
         (["AUTHCTL_TOKEN": own, "AUTHCTL_URL": shopURL, "AUTHCTL_PROFILE": "billing"], 0),
         (["AUTHCTL_TOKEN_FILE": ownFile, "AUTHCTL_URL": shopURL], 0),
-        (["AUTHCTL_TOKEN": foreign, "AUTHCTL_URL": billingURL], 125),
-        (["AUTHCTL_TOKEN_FILE": foreignFile, "AUTHCTL_URL": billingURL], 125),
+        (["AUTHCTL_TOKEN": foreign, "AUTHCTL_URL": billingURL], 13),
+        (["AUTHCTL_TOKEN_FILE": foreignFile, "AUTHCTL_URL": billingURL], 13),
       ]
       for row in rows {
         let note: Comment = "exec \(options), inherited \(row.env.keys.sorted())"

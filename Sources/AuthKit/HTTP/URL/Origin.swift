@@ -113,7 +113,7 @@ package enum URLSource: Sendable {
 
 extension URLText {
   /// Whether it begins with `http://` or `https://`, in any case.
-  static func isAbsolute(_ text: String) -> Bool {
+  package static func isAbsolute(_ text: String) -> Bool {
     authorityStart(Array(text.utf8.prefix(8))) != nil
   }
 

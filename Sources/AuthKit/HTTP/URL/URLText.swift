@@ -1,6 +1,6 @@
 /// What can be said of a URL by its bytes alone. libcurl's parser has the last word, when a request
 /// is made of it (rule A8).
-enum URLText {
+package enum URLText {
   /// Why `text` cannot be the base URL of an API; nil when nothing is wrong.
   static func problemOfBase(_ text: String) -> String? {
     let bytes = Array(text.utf8)

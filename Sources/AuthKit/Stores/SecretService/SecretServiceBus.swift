@@ -267,7 +267,9 @@ final class SecretServiceBus {
   func negotiateAhead() throws(Failure) {
     guard let service else { return }
     c.g_dbus_proxy_set_default_timeout(service.pointer(to: \.parent), try remaining())
-    negotiation = BackgroundThread { [c] in _ = c.secret_service_ensure_session_sync(service, nil, nil) }
+    negotiation = BackgroundThread { [c] in
+      _ = c.secret_service_ensure_session_sync(service, nil, nil)
+    }
   }
 
   /// The encrypted session, negotiated once.

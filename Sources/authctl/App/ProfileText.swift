@@ -1,7 +1,7 @@
 internal import ArgumentParser
 internal import AuthKit
 
-/// A profile, told.
+/// A profile as people and programs see it.
 enum ProfileText {
   static func json(of profile: Profile) -> JSONValue {
     JSONValue.object([
