@@ -88,7 +88,7 @@ door 'time limits are kept by the store and by password commands; waits are time
   Sources/AuthKit/Stores/SecretService/SecretServiceBus.swift Sources/authctl/System/SecretCommand.swift
 door 'questions are asked by Terminal.swift' '"/dev/tty"|\btcsetattr\s*\(|\bgetpass\s*\(' \
   Sources/authctl/System/Terminal.swift
-# Whatever a terminal gets passes StandardStream or Terminal (security rule B4). The other files look
+# Whatever a terminal gets passes StandardStream or Terminal (rule B4). The other files look
 # at descriptors 0, 1 and 2, or hand them to a child.
 prints='(?<![\w.])(print|debugPrint|dump|puts|fputs|putchar|fwrite|perror|[vdfs]*printf)\s*\('
 prints+='|STD(OUT|ERR)_FILENO|,\s*(stdout|stderr)\s*\)|"/dev/(stdout|stderr|fd/[12])"'
@@ -136,7 +136,7 @@ keys=$(grep -nHPi '^\s*\[?[\w."]*(command|exec|program)[\w."]*\s*[]=]' \
   Sources/AuthKit/Profiles/Presets/*.toml)
 [ -z "$keys" ] || report 'no profile key may name something to run' <<<"$keys"
 
-# README.md and the security rules are one page each for those who search them; what is generated or
+# README.md and the rules are one page each for those who search them; what is generated or
 # a picture nobody reads as code.
 large=$(find . \( -path './.*' -o -path ./README.md -o -path ./docs/security.md \) -prune -o \
   -type f -size +19999c \

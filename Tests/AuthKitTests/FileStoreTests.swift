@@ -6,7 +6,7 @@ import Testing
 private typealias State = FileStoreScene.State
 private let (ada, bob) = (FileStoreScene.ada, FileStoreScene.bob)
 
-/// The stores `file` and `plaintext` on a real folder: contract section 7, rule B9.
+/// The stores `file` and `plaintext` on a real folder: design 7, rule B9.
 @Suite struct FileStoreTests {
   // MARK: What a store does
 

@@ -126,7 +126,7 @@ private func collected(
   }
 }
 
-/// What a tree may take in memory, whatever its text says (security rule T10).
+/// What a tree may take in memory, whatever its text says (rule T10).
 @Suite struct JSONBudgetTests {
   @Test(arguments: [
     "[],", "{},", "0,", "\"\",", "[0],", #"{"":0},"#, #"{"a":[{"b":""}]},"#, "[[[[[]]]]],",

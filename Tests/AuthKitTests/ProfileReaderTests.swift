@@ -237,7 +237,7 @@ private let base = "url = \"https://api.shop.example\"\n"
     #expect(try profile("url = \"\(url)\"").url == url)
   }
 
-  /// Files that an attacker might hand to somebody (security rules A2, A3, A9, A15, B5, C9).
+  /// Files that an attacker might hand to somebody (rules A2, A3, A9, A15, B5, C9).
   @Test(arguments: [
     ("[request]\nheaders = { Host = \"evil.example\" }", "may not set"),
     ("[login]\npath = \"/x\"\nheaders = { Content-Length = \"0\" }", "may not set"),

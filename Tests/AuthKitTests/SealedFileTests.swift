@@ -3,7 +3,7 @@ import Testing
 
 @testable import AuthKit
 
-/// The form of a sealed session, byte for byte, and everything that may be wrong with one: security
+/// The form of a sealed session, byte for byte, and everything that may be wrong with one:
 /// rule B9.
 @Suite struct SealedFileTests {
   private static var key: SharedSecret { SharedSecret(String(repeating: "k", count: 32)) }

@@ -5,7 +5,7 @@ import Testing
 private let now = Timestamp(seconds: 1_796_047_509)
 private func later(_ seconds: Double) -> Timestamp { Timestamp(seconds: now.seconds + seconds) }
 
-/// What is done with a session, before a request and after a refusal: contract section 6, rule B6.
+/// What is done with a session, before a request and after a refusal: design 6, rule B6.
 @Suite struct SessionLeaseTests {
   private typealias Condition = SessionLease.Condition
 

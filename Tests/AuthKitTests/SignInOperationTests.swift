@@ -128,7 +128,7 @@ import Testing
     #expect(found.furtherFields == (value == nil ? ["more"] : []))
   }
 
-  /// No profile keeps a fixed value under such a name (security rule C9).
+  /// No profile keeps a fixed value under such a name (rule C9).
   @Test(arguments: ["api_key", "clientSecret", "token_type", "Authorization"])
   func constantsUnderSecretNamesAreAskedFor(name: String) throws {
     let body = """

@@ -3,7 +3,7 @@ import Testing
 
 @testable import AuthKit
 
-/// Where the key of the sealed files comes from, and which files may hold it: contract section 7,
+/// Where the key of the sealed files comes from, and which files may hold it: design 7,
 /// rules B9 and B10. Tests run as root too, so a file of root is one of one's own here; what another
 /// user may read of root's is in FileStoreEndToEndTests.
 @Suite struct StoreKeyTests {

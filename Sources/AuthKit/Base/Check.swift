@@ -1,6 +1,6 @@
 /// One finding of `doctor` or `store test`: what was looked at, and what was seen.
 package struct Check: Sendable {
-  /// How it was found; the raw value is that of JSON (contract section 2).
+  /// How it was found; the raw value is that of JSON (design 2).
   package enum Result: String, Sendable {
     case ok, warn, fail, skipped
   }

@@ -1,6 +1,6 @@
 internal import CCrypto
 
-/// The cryptography of authctl (security rule B9): the one door to OpenSSL's libcrypto, which gets
+/// The cryptography of authctl (rule B9): the one door to OpenSSL's libcrypto, which gets
 /// its security updates from the system. Contexts that held a key are wiped when they are freed.
 ///
 /// Every function throws `store_missing` where libcrypto is not installed, or refuses.

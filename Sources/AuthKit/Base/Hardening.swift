@@ -2,7 +2,7 @@ internal import CSystem
 // `environ` is a variable that anybody may change; here it is read before there is a second thread.
 @preconcurrency internal import Glibc
 
-/// What a process that holds secrets does before it reads anything (security rules B5, B12, B13,
+/// What a process that holds secrets does before it reads anything (rules B5, B12, B13,
 /// C14).
 package enum Hardening {
   /// What `begin()` has changed and a child of `exec` is to find as it was.

@@ -35,7 +35,7 @@ extension Timestamp {
   /// Ten years, in seconds: nothing that a server tells is believed to live longer.
   static let tenYears: Double = 3653 * 86_400
 
-  /// The one door for lifetimes that come from outside (security rule B5).
+  /// The one door for lifetimes that come from outside (rule B5).
   ///
   /// - Parameter seconds: as the server told it.
   /// - Returns: the same number when it is finite, not negative, and ends at most ten years from
@@ -47,7 +47,7 @@ extension Timestamp {
     return seconds
   }
 
-  /// The one door for points in time that come from outside as a number (security rule B5).
+  /// The one door for points in time that come from outside as a number (rule B5).
   ///
   /// - Parameter epoch: seconds since 1970; above 1e11 (the year 5138) milliseconds.
   /// - Returns: the moment when it lies between 1970 and ten years from `now`; else `nil`.

@@ -1,5 +1,5 @@
 /// Looks at an API to see how it wants to be spoken to: GET requests without a credential, to the
-/// origin that was named and to no other (security rule A13).
+/// origin that was named and to no other (rule A13).
 package struct Detector {
   /// Requests that one look may make.
   static let mostRequests = 12

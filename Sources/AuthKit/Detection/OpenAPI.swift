@@ -1,7 +1,7 @@
 /// An OpenAPI 3 or Swagger 2 document, as far as it tells how to sign in.
 ///
 /// Nothing that it names is fetched, and what it says of other origins is told and never used
-/// (security rule A13).
+/// (rule A13).
 ///
 /// https://spec.openapis.org/oas/v3.1.0, https://spec.openapis.org/oas/v2.0
 struct OpenAPI {

@@ -1,4 +1,4 @@
-/// A cookie as the server set it (RFC 6265), bound to the one origin that did (security rule A10).
+/// A cookie as the server set it (RFC 6265), bound to the one origin that did (rule A10).
 package struct Cookie: Sendable, Equatable {
   /// The name, compared by bytes.
   package var name: String
@@ -143,7 +143,7 @@ extension Cookie {
     }
 
     /// Max-Age beats Expires. What ends before 1970 ends there; what ends in more than ten years
-    /// has no end (security rule B5).
+    /// has no end (rule B5).
     func end(now: Timestamp) -> Timestamp? {
       if let maxAge {
         guard maxAge > 0 else { return Timestamp(seconds: 0) }
@@ -159,7 +159,7 @@ extension Cookie {
 // MARK: - The jar
 
 /// The cookies of a session. libcurl's own cookie engine is off: it ignores ports, and sends
-/// `Secure` cookies over http on loopback (security rule A10).
+/// `Secure` cookies over http on loopback (rule A10).
 package struct CookieJar: Sendable, Equatable {
   /// What became of a Set-Cookie header.
   package enum Outcome: Sendable, Equatable {

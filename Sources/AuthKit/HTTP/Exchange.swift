@@ -20,7 +20,8 @@ package struct RedirectPolicy: Sendable {
 /// the head of its answer means. What waits for one answer goes by it, and what has many on their
 /// way at once.
 ///
-/// Once a hop has left the credential's origins nothing is attached again, even back home (A6).
+/// Once a hop has left the credential's origins nothing is attached again, even back home
+/// (rule A6).
 package struct Exchange {
   private let client: HTTPClient
   private let credential: Credential?

@@ -74,7 +74,8 @@ package final class HTTPClient {
 
   // MARK: - Sign-in requests
 
-  /// Sends a request of the recipe and takes its whole answer; redirects are not followed (A6).
+  /// Sends a request of the recipe and takes its whole answer; redirects are not followed
+  /// (rule A6).
   ///
   /// - Parameters:
   ///   - seconds: what it may take; all requests of one step together have `signInTime`.
@@ -169,7 +170,7 @@ package final class HTTPClient {
     } while try exchange.follow()
   }
 
-  /// Last segments of paths at which people sign in (contract section 5).
+  /// Last segments of paths at which people sign in (design 5).
   package static let signInNames = [
     "login", "signin", "sign_in", "sign-in", "session", "sessions", "token", "auth", "authenticate",
   ]
@@ -215,7 +216,8 @@ package final class HTTPClient {
 
   // MARK: - Settings
 
-  /// The settings for a request that carries secrets: encrypted, or to this machine alone (A7).
+  /// The settings for a request that carries secrets: encrypted, or to this machine alone
+  /// (rule A7).
   func settings(carryingSecretsTo origin: Origin) throws(Failure) -> TransferSettings {
     var settings = try plainSettings()
     if origin == base || network.allowOrigins.contains(where: { (try? Origin($0)) == origin }) {

@@ -1,5 +1,5 @@
 /// Which bytes may stand in a request's head, and which headers nobody but authctl itself may set
-/// (security rules A3, A4, B2). Everything is judged by bytes.
+/// (rules A3, A4, B2). Everything is judged by bytes.
 package enum HeaderSyntax {
   /// Whether `bytes` are a token: a method or a header's name. RFC 9110, section 5.6.2.
   package static func isToken(_ bytes: some Collection<UInt8>) -> Bool {

@@ -1,4 +1,4 @@
-/// When a request that met with a passing trouble is sent again (contract section 8).
+/// When a request that met with a passing trouble is sent again (design 8).
 ///
 /// It decides and waits for nothing; single requests and `batch` ask it alike.
 package struct RetryPolicy: Sendable {

@@ -12,7 +12,7 @@ package struct Profile: Sendable {
   package var account: String?
   /// How the API wants to be spoken to.
   package var recipe: Recipe
-  /// Every value in force with where it comes from, in the order of the contract.
+  /// Every value in force with where it comes from, in the order of the schema.
   package var values: [EffectiveValue]
   /// Whether it is new and in no file yet: it may never be kept.
   package var isDraft = false

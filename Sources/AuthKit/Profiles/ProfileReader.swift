@@ -1,4 +1,4 @@
-/// Makes a `Profile` of TOML text (contract, section 5).
+/// Makes a `Profile` of TOML text (design 5).
 package enum ProfileReader {
   /// Reads the text of a profile. Keys in force are the file's own, then the preset's, then the
   /// built-in ones; a value replaces the one below it whole, also where it is a list or a table.
@@ -102,7 +102,7 @@ package enum ProfileReader {
     }
   }
 
-  /// Security rule B18.
+  /// Rule B18.
   private static func account(_ values: ProfileValues) throws(Failure) -> String? {
     guard let account = try values.text("account") else { return nil }
     guard account.utf8.count <= 256 else {

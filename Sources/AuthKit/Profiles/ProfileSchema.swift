@@ -1,4 +1,4 @@
-/// The keys that a profile, a preset and `config.toml` may hold (contract, section 5).
+/// The keys that a profile, a preset and `config.toml` may hold (design 5).
 enum ProfileSchema {
   /// What a value must look like. Finer rules are in `ProfileValues` and `RecipeReader`.
   enum Kind: Equatable {
@@ -42,7 +42,7 @@ enum ProfileSchema {
       "vars", "session", "request", "pages", "oauth", "network", "detect",
     ]
 
-  /// All keys of a profile in the order of the contract.
+  /// All keys of a profile, in the order in which they are shown.
   static let keys: [Key] =
     [
       Key(name: "url", kind: .text), Key(name: "preset", kind: .text),

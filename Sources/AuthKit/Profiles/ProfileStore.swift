@@ -1,4 +1,4 @@
-/// The configuration folder: `config.toml` and the profiles beside it (contract, section 5).
+/// The configuration folder: `config.toml` and the profiles beside it (design 5).
 package struct ProfileStore: Sendable {
   /// `$XDG_CONFIG_HOME/authctl`, or what `AUTHCTL_CONFIG_DIR` says.
   package let configDirectory: String

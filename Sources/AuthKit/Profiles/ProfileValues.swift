@@ -32,7 +32,7 @@ struct ProfileValues {
     if items[key] == nil { items[key] = Item(value: value, source: .builtIn, document: nil) }
   }
 
-  /// Every value in the order of the contract.
+  /// Every value in the order of the schema.
   var effective: [EffectiveValue] {
     (ProfileSchema.keys.map(\.name) + constants.map { "vars.\($0)" }).compactMap { key in
       // How to recognise the API says nothing of how to speak to it.
@@ -177,7 +177,7 @@ struct ProfileValues {
     return texts
   }
 
-  /// HTTP statuses: 400 to 499 without those that say nothing of credentials (security rule C3).
+  /// HTTP statuses: 400 to 499 without those that say nothing of credentials (rule C3).
   func refusals(_ key: String) throws(Failure) -> [Int]? {
     guard let statuses = try statuses(key) else { return nil }
     for status in statuses

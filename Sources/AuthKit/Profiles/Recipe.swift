@@ -92,7 +92,7 @@ package enum ValueSource: Sendable {
 package struct TimeSource: Sendable {
   /// How the time is written.
   package enum Form: Sendable {
-    /// Seconds, or, for `expires_at`, also a date in text (contract, section 5).
+    /// Seconds, or, for `expires_at`, also a date in text (design 5).
     case plain
     /// `ms:`, milliseconds.
     case milliseconds

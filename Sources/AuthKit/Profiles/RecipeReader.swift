@@ -343,7 +343,7 @@ struct RecipeReader {
     return true
   }
 
-  /// Security rule A15.
+  /// Rule A15.
   private static let ownParameters = [
     "client_id", "client_secret", "redirect_uri", "response_type", "response_mode", "state",
     "nonce", "scope", "code", "code_challenge", "code_challenge_method", "code_verifier",

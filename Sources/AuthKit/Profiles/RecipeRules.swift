@@ -1,4 +1,4 @@
-/// What no recipe may do (security rules A2, A3, A4, A9, C9).
+/// What no recipe may do (rules A2, A3, A4, A9, C9).
 extension RecipeReader {
   /// `text` as a template, the recipe's constants written out.
   func template(
@@ -55,7 +55,7 @@ extension RecipeReader {
     }
   }
 
-  /// Which value may go where (security rules A2 and A9).
+  /// Which value may go where (rules A2 and A9).
   func checkNames(
     _ template: Template, _ key: String, _ member: String?, in table: String, isURL: Bool
   ) throws(Failure) {
@@ -138,7 +138,7 @@ extension RecipeReader {
     }
   }
 
-  /// Bytes that may stand in a header (security rule A4).
+  /// Bytes that may stand in a header (rule A4).
   func checkHeaderText(
     _ template: Template, _ key: String, _ member: String
   ) throws(Failure) {
@@ -199,7 +199,7 @@ extension RecipeReader {
     }
   }
 
-  /// A fixed value under the name of a secret (security rule C9).
+  /// A fixed value under the name of a secret (rule C9).
   func refuseStaticSecret(
     _ template: Template, _ key: String, _ member: String?, name: String
   ) throws(Failure) {

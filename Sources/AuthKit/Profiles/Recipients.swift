@@ -1,4 +1,4 @@
-/// Who gets something secret when a profile is used (security rule A3).
+/// Who gets something secret when a profile is used (rule A3).
 package struct Recipients {
   /// Each origin with what it gets, that of `url` first; hosts in punycode.
   package var origins: [(origin: Origin, gets: String)] = []

@@ -27,7 +27,7 @@ extension SessionKeeper {
   /// `session` with a fresh access token.
   ///
   /// The lock is taken, the store read again, the refresh sent, the new pair stored before it is
-  /// used: any number of processes send one refresh (contract section 6).
+  /// used: any number of processes send one refresh (design 6).
   ///
   /// - Throws: `session_expired` when the server refuses or nothing can renew it; the session is
   ///   kept when the server cannot be reached or is broken. `input_needed` when a kept command fails.

@@ -56,7 +56,7 @@ package final class RecipeClient {
     return url.origin
   }
 
-  /// `target`, a path or an absolute URL, below the profile's `url` (contract section 5).
+  /// `target`, a path or an absolute URL, below the profile's `url` (design 5).
   package func url(for target: String) throws(Failure) -> WebURL {
     if URLText.isAbsolute(target) { return try WebURL(target, from: .person) }
     let url = try WebURL(root + target, from: .person)

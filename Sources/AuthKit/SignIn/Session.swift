@@ -16,11 +16,12 @@ package struct Session {
   package var obtainedAt: Timestamp
   /// The cookies that the recipe keeps.
   package var cookies: CookieJar
-  /// Origins that may receive access token, cookies, kept values and the application's key (A2).
+  /// Origins that may receive access token, cookies, kept values and the application's key
+  /// (rule A2).
   package var requestOrigins: [Origin]
   /// Origins that may receive refresh token, password, codes and client secret too.
   package var signInOrigins: [Origin]
-  /// How the server was reached when it was made (A3).
+  /// How the server was reached when it was made (rule A3).
   package var way = ServerWay()
   /// The recipe could renew it when it was stored; what the profile says now is asked as well.
   package var refreshable: Bool
@@ -89,7 +90,7 @@ package struct Session {
   }
 
   /// Whether it must be renewed before a request: 30 s left, or a quarter of its lifetime, where
-  /// that is less (contract section 6); or less than `minimum` seconds, where that is asked.
+  /// that is less (design 6); or less than `minimum` seconds, where that is asked.
   package func isDue(now: Timestamp, minimum: Double? = nil) -> Bool {
     guard let left = secondsLeft(now: now) else { return false }
     return left <= 0 || left < minimum ?? min(30, lifetime.map { $0 / 4 } ?? 30)

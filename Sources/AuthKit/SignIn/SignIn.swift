@@ -191,7 +191,7 @@ extension RecipeClient {
 
   // MARK: - Answers that are not what was wanted
 
-  /// Throws for every answer that is not a success (contract section 3).
+  /// Throws for every answer that is not a success (design 3).
   func refuse(
     _ answer: RecipeResponse, of call: RecipeRequest, what: String, refused: [Int],
     hint: String? = nil

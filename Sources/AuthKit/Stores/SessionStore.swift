@@ -1,4 +1,4 @@
-/// A place where sessions are kept (contract section 7).
+/// A place where sessions are kept (design 7).
 ///
 /// One item per profile and account. Names only find the item: whether its content belongs to them
 /// is checked by who reads it. Every method throws `Failure` of exit code 12: `storeLocked`,
@@ -40,7 +40,7 @@ extension SessionStore {
   package func list() throws(Failure) -> [SessionItem] { try list(profiles: []) }
 }
 
-/// The stores by the names of contract section 7.
+/// The stores by the names of design 7.
 package enum StoreName: String, CaseIterable, Sendable {
   case secretService = "secret-service"
   case file

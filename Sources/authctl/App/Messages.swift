@@ -31,7 +31,7 @@ enum Messages {
     return DisplayText.shellCommand(words) ?? ""
   }
 
-  /// Contract section 2, `login`, `register`, `refresh`.
+  /// Design 2, `login`, `register`, `refresh`.
   static func json(_ session: Session, _ keeper: SessionKeeper) -> JSONValue {
     JSONValue.object([
       ("profile", .string(session.profile)),

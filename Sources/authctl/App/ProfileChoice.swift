@@ -1,6 +1,6 @@
 internal import AuthKit
 
-/// The profile that a command works with, and how it was chosen (contract section 5).
+/// The profile that a command works with, and how it was chosen (design 5).
 struct ProfileChoice {
   var profile: Profile
   /// For `-v`: `from AUTHCTL_PROFILE`.

@@ -1,7 +1,7 @@
 internal import ArgumentParser
 internal import AuthKit
 
-/// The options that give one secret; `Names` says which (contract section 4).
+/// The options that give one secret; `Names` says which (design 4).
 protocol SecretNames {
   static var kind: SecretKind { get }
 }

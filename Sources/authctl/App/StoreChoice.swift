@@ -1,6 +1,6 @@
 internal import AuthKit
 
-/// The stores that a command may use (contract section 7).
+/// The stores that a command may use (design 7).
 extension App {
   /// The store that `--store`, `AUTHCTL_STORE` or `config.toml` names.
   ///

@@ -2,7 +2,7 @@ internal import AuthKit
 
 /// Tokens of the environment.
 extension App {
-  /// The session that a variable gives for `choice`; nil when none does (contract section 4).
+  /// The session that a variable gives for `choice`; nil when none does (design 4).
   ///
   /// - Throws: `origin_refused` when `AUTHCTL_TOKEN` belongs to another origin, `usage` when
   ///   `AUTHCTL_TOKEN_FOR_NAME` fits two profiles (rule A1).

@@ -77,7 +77,7 @@ struct Login: Command {
       choice = try app.choose()
     }
     do throws(Failure) { return try signIn(choice, made, described, app) } catch {
-      // A profile that never signed in and is not about to is clutter (contract section 5).
+      // A profile that never signed in and is not about to is clutter (design 5).
       if Self.keepsProfile(error.kind) { try? made?.save(in: app) }
       throw error
     }

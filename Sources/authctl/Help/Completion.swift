@@ -178,7 +178,7 @@ struct Completion {
   private static let fileNames = ["file", "file|-", "dir", "folder", "path"]
 
   private mutating func offer(_ candidate: String, _ summary: String, if typed: String) {
-    // The shell writes it to the terminal (security rule B4), and a line end would make it two.
+    // The shell writes it to the terminal (rule B4), and a line end would make it two.
     let isPrintable = !candidate.unicodeScalars.contains(where: DisplayText.isUnsafe)
     guard isPrintable, candidate.utf8.starts(with: typed.utf8) else { return }
     found.append(summary.isEmpty ? candidate : "\(candidate)\t\(summary)")

@@ -3,7 +3,7 @@ internal import AuthKit
 internal import Synchronization
 
 /// The options that give a request its body; the letters are curl's, but for `--field`,
-/// `--raw-field` and `--input`, which are those of `gh api` (contract section 8).
+/// `--raw-field` and `--input`, which are those of `gh api` (design 8).
 struct BodyOptions: ParsableArguments {
   @Option(
     name: [.customShort("d", allowingJoined: true), .customLong("data")],

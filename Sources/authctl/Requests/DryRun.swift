@@ -1,6 +1,6 @@
 internal import AuthKit
 
-/// `--dry-run` and `--as-curl`: a request that is told and not sent (security rule C7). Nothing is
+/// `--dry-run` and `--as-curl`: a request that is told and not sent (rule C7). Nothing is
 /// connected to but the store, whose tokens are masked where the person's own words hold them.
 struct DryRun {
   let app: App

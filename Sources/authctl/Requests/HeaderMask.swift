@@ -1,6 +1,6 @@
 internal import AuthKit
 
-/// What `-i`, `-D`, `-w` and `batch` show of the head of an answer (security rule B3): `***` for
+/// What `-i`, `-D`, `-w` and `batch` show of the head of an answer (rule B3): `***` for
 /// the headers in which the profile expects a secret, and for every secret that is known wherever
 /// a server repeats it. `--show-secrets` lifts both.
 struct HeaderMask {

@@ -2,7 +2,7 @@ internal import ArgumentParser
 internal import AuthKit
 internal import Glibc
 
-/// How a request reaches its server (contract section 8); the names are curl's.
+/// How a request reaches its server (design 8); the names are curl's.
 struct NetworkOptions: ParsableArguments {
   @Option(
     name: [.customShort("m", allowingJoined: true), .customLong("max-time")],

@@ -1,7 +1,7 @@
 internal import ArgumentParser
 internal import AuthKit
 
-/// What becomes of an answer (contract sections 2 and 8).
+/// What becomes of an answer (design 2 and 8).
 struct OutputOptions: ParsableArguments {
   @Flag(
     name: [.customShort("i"), .customLong("include")],

@@ -1,7 +1,7 @@
 internal import ArgumentParser
 internal import AuthKit
 
-/// Answers that come in pages (contract section 8).
+/// Answers that come in pages (design 8).
 struct PageOptions: ParsableArguments {
   @Flag(help: "GET all pages, one after another, by Link: rel=next or as --next says.")
   var paginate = false

@@ -1,7 +1,7 @@
 internal import ArgumentParser
 internal import AuthKit
 
-/// The options of a request; the letters are curl's (contract section 8).
+/// The options of a request; the letters are curl's (design 8).
 struct RequestOptions: ParsableArguments {
   @OptionGroup(title: "Answer") var output: OutputOptions
 

@@ -1,7 +1,7 @@
 internal import ArgumentParser
 internal import AuthKit
 
-/// Whether a request is sent again, and how often requests begin (contract section 8).
+/// Whether a request is sent again, and how often requests begin (design 8).
 struct RetryOptions: ParsableArguments {
   @Option(
     parsing: .unconditional,

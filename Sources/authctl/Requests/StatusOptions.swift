@@ -1,7 +1,7 @@
 internal import ArgumentParser
 internal import AuthKit
 
-/// Which statuses of an answer end with 0 (contract section 3).
+/// Which statuses of an answer end with 0 (design 3).
 struct StatusOptions: ParsableArguments {
   @Option(
     parsing: .unconditionalSingleValue,

@@ -15,7 +15,7 @@ struct NewProfile {
     }
   }
 
-  /// Takes `address` for the API's base or for the address that signs in (contract section 5).
+  /// Takes `address` for the API's base or for the address that signs in (design 5).
   ///
   /// - Parameters:
   ///   - looks: an API of which nothing is said is looked at.

@@ -4,7 +4,7 @@ internal import Glibc
 
 /// The program that `exec` runs, in this process's group, so that the terminal's signals reach it.
 struct Child {
-  /// What `env` and `docker run` end with when there is nothing to run (contract section 3).
+  /// What `env` and `docker run` end with when there is nothing to run (design 3).
   enum CannotStart: Error {
     case notExecutable(String)
     case notFound(String)

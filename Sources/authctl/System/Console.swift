@@ -1,7 +1,7 @@
 internal import AuthKit
 internal import Glibc
 
-/// The streams: data on standard output, everything else on standard error (contract section 2).
+/// The streams: data on standard output, everything else on standard error (design 2).
 ///
 /// What goes to standard error passes the redactor and comes out as one line each.
 final class Console {
@@ -176,7 +176,7 @@ final class Console {
     complain(lines.joined(separator: "\n"))
   }
 
-  /// The failure as an object (contract section 2), masked.
+  /// The failure as an object (design 2), masked.
   func json(_ failure: Failure) -> JSONValue {
     func text(_ value: String?) -> JSONValue { value.map { .string(shown($0)) } ?? .null }
     let server = DisplayText.server(failure.server.map(redactor.mask))
@@ -227,7 +227,7 @@ final class Console {
   /// whole.
   ///
   /// A word that could pass for the beginning of a line of authctl's (`hint:`) or for a command to
-  /// a CI runner (`::`) never begins one (security rule B4). Behind an indent any may.
+  /// a CI runner (`::`) never begins one (rule B4). Behind an indent any may.
   static func wrapped(_ text: String, indent: Int = 0) -> [String] {
     var lines: [String] = []
     var line = ""

@@ -2,7 +2,7 @@ internal import AuthKit
 internal import CSystem
 internal import Glibc
 
-/// A `--…-command`: a program of the user's that prints a secret (security rule A11).
+/// A `--…-command`: a program of the user's that prints a secret (rule A11).
 struct SecretCommand {
   private static let mostOutput = 65536
   private static let mostComplaint = 2048

@@ -2,7 +2,7 @@ internal import AuthKit
 internal import Glibc
 
 /// The secrets that a command may be given, in the order in which their `-stdin` options read
-/// (contract section 2).
+/// (design 2).
 enum SecretKind: Int, CaseIterable {
   case password
   case otp
@@ -91,7 +91,7 @@ struct SecretSource {
   }
 }
 
-/// Gets secrets from where the command line and the environment say (contract section 4).
+/// Gets secrets from where the command line and the environment say (design 4).
 ///
 /// Nothing is read before it is asked for, but lines of standard input are taken in the order of
 /// `SecretKind`, whichever is asked for first.
@@ -238,7 +238,7 @@ final class SecretReader {
       && descriptor != STDIN_FILENO
   }
 
-  // Children are to get the descriptors that the caller passed, less this one (security rule B11).
+  // Children are to get the descriptors that the caller passed, less this one (rule B11).
   private static func keepToOurselves(_ descriptor: Int32, _ option: String) throws(Failure) {
     let flags = descriptor < 0 ? -1 : fcntl(descriptor, F_GETFD)
     guard flags >= 0 else { throw Failure(.usage, "\(option): \(descriptor) is not open") }

@@ -1,6 +1,6 @@
 internal import AuthKit
 
-/// What a secret may be, wherever it comes from (security rule C8).
+/// What a secret may be, wherever it comes from (rule C8).
 enum SecretText {
   /// The bytes up to the first LF, without a CR before it; all of them when there is no LF.
   static func firstLine(_ bytes: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {

@@ -4,7 +4,7 @@ internal import Glibc
 /// Standard output or standard error: everything that authctl writes to either passes here.
 ///
 /// On a terminal no character passes that could act on it or hide in the text: control characters
-/// (C1 and DEL too), bidirectional and zero-width ones, U+2028 and U+2029, a lone CR (security rule
+/// (C1 and DEL too), bidirectional and zero-width ones, U+2028 and U+2029, a lone CR (rule
 /// B4). Into a pipe or a file bytes pass as they are.
 final class StandardStream {
   /// What the bytes are, which decides how a terminal gets them.

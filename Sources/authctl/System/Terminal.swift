@@ -28,7 +28,7 @@ final class Terminal {
   ///
   /// - Parameter name: what it is, for messages ("password").
   /// - Throws: `inputNeeded` at the end of input (^D), `usage` for an empty or too long line and
-  ///   for bytes that a secret may not hold (C8), `failed` when echo cannot be turned off.
+  ///   for bytes that a secret may not hold (rule C8), `failed` when echo cannot be turned off.
   func prompt(_ text: String, for name: String, echo: Bool = false) throws(Failure) -> Secret {
     let question = DisplayText.oneLine(text) + ": "
     let line = echo ? try shownLine(question, name) : try hiddenLine(question, name)

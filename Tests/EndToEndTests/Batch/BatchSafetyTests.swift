@@ -1,6 +1,6 @@
 import Testing
 
-/// Lines from somebody else: security rules A4, A6, A7, A8, A12 and B2.
+/// Lines from somebody else: rules A4, A6, A7, A8, A12 and B2.
 @Suite struct BatchSafetyTests {
   /// Three profiles with a session each; lines that would lead a credential, or a file, elsewhere.
   @Test func hostileLinesReachNobodyElse() async throws {

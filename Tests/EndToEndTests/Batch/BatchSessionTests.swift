@@ -1,7 +1,7 @@
 import Glibc
 import Testing
 
-/// `batch` and the session that all its requests carry: contract section 6.
+/// `batch` and the session that all its requests carry: design 6.
 @Suite struct BatchSessionTests {
   private func gets(_ ids: ClosedRange<Int>, _ path: String = "/me") -> String {
     Batch.lines(ids.map { #"{"id":\#($0),"url":"\#(path)"}"# })
@@ -9,10 +9,8 @@ import Testing
 
   /// The refresh token is good once: a second refresh would end the session.
   @Test func oneRenewalInMidRunServesAll() async throws {
-    try await Sandbox.with { box in
-      let api = try await box.api("--rotate")
-      let shop = try Shop(box, api.url)
-      try await shop.signIn()
+    try await Shop.with("--rotate") { shop, api in
+      let box = shop.box
       let child = try box.start(["batch", "--parallel", "10"], keepInputOpen: true)
       child.write(gets(1...5).utf8)
       try await child.waitFor(#"{"id":5,"#)
@@ -36,12 +34,9 @@ import Testing
   }
 
   @Test func tokenThatIsAboutToEndIsRenewedBeforeTheFirst() async throws {
-    try await Sandbox.with { box in
-      let api = try await box.api("--rotate")
-      let shop = try Shop(box, api.url)
-      try await shop.signIn()
+    try await Shop.with("--rotate") { shop, api in
       try await shop.age(ended: 100)
-      let run = try await box.run(["batch"], stdin: gets(1...20))
+      let run = try await shop.box.run(["batch"], stdin: gets(1...20))
       #expect(try run.answers().allSatisfy { $0["status"] == 200 })
       #expect(run.status == 0)
       #expect(

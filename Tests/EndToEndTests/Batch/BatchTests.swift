@@ -1,7 +1,7 @@
 import Glibc
 import Testing
 
-/// `batch`: NDJSON in, NDJSON out, contract section 1.
+/// `batch`: NDJSON in, NDJSON out, design 1.
 @Suite struct BatchTests {
   private func withShop(
     answering: @escaping Recorder.Answering,

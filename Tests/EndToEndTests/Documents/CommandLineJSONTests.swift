@@ -1,12 +1,12 @@
 import Testing
 
-/// The JSON that scripts rely on (contract section 2).
+/// The JSON that scripts rely on (design 2).
 @Suite struct CommandLineJSONTests {
   private func isTime(_ value: JSON?) -> Bool {
     value?.string?.wholeMatch(of: /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ/) != nil
   }
 
-  /// New names may come; those of the contract stay.
+  /// New names may come; those of design 2 stay.
   private func has(_ value: JSON?, _ names: String) -> Bool {
     let keys = value?.keys ?? []
     return names.split(separator: " ").allSatisfy { keys.contains(String($0)) }

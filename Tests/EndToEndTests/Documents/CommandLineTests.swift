@@ -1,6 +1,6 @@
 import Testing
 
-/// What holds of every command line: options, help, streams, JSON (contract sections 1 to 3).
+/// What holds of every command line: options, help, streams, JSON (design 1 to 3).
 @Suite struct CommandLineTests {
   private static let password = "correct horse battery"
 

@@ -1,7 +1,7 @@
 import Glibc
 import Testing
 
-/// `authctl doctor`: the screen, contract section 2, rules A7, B3, B4, B13 and C12.
+/// `authctl doctor`: design 2, rules A7, B3, B4, B13 and C12.
 @Suite struct DoctorTests {
   static let closing = "There is no secret in this text.\n"
 
@@ -159,10 +159,8 @@ import Testing
   // MARK: Profiles
 
   @Test func signedIn() async throws {
-    try await Sandbox.with { box in
-      let api = try await box.api()
-      let shop = try Shop(box, api.url)
-      try await shop.signIn()
+    try await Shop.with { shop, api in
+      let box = shop.box
       let before = try await box.items()
       let text = Self.withoutVersion(try await Self.text(box, status: 0))
       #expect(

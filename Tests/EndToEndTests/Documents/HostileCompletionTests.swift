@@ -1,3 +1,4 @@
+import Glibc
 import Testing
 
 /// Names of accounts, files and programs that a shell would run or take apart, completed by TAB in
@@ -40,10 +41,8 @@ import Testing
   ) async throws {
     for shell in Self.shells {
       try await Sandbox.with(.none) { box in
-        try box.write("home/bin/authctl", Self.stub)
-        let prepared = try await box.run(
-          "-c", "chmod +x bin/authctl && mkdir work", program: "/bin/sh", directory: box.home)
-        try #require(prepared.status == 0)
+        try box.write("home/bin/authctl", Self.stub, mode: 0o700)
+        mkdir(box.home + "/work", 0o700)
         let terminal = try box.openTerminal(
           shell.options, columns: 200,
           env: [

@@ -1,7 +1,7 @@
 import Glibc
 import Testing
 
-/// `exec --file`: the token in a file that is kept fresh. Contract section 9, rule B11.
+/// `exec --file`: the token in a file that is kept fresh. Design 9, rule B11.
 @Suite struct ExecFileTests {
   private static let token: [String: String?] = [
     "AUTHCTL_TOKEN": "a-token", "AUTHCTL_URL": "https://h.example",
@@ -56,10 +56,8 @@ import Testing
 
   /// Inner authctl reads the file at each use; the token stays good while the program runs.
   @Test func tokenIsKeptFresh() async throws {
-    try await Sandbox.with { box in
-      let api = try await box.api("--token-ttl", "4")
-      let shop = try Shop(box, api.url)
-      try await shop.signIn()
+    try await Shop.with("--token-ttl", "4") { shop, api in
+      let box = shop.box
       let script = #"""
         n=0; seen=
         while [ $n -lt 3 ]; do
@@ -121,17 +119,14 @@ import Testing
 
   /// A renewal that fails is told, tried again, and nothing to the program.
   @Test func renewalThatFailsOnce() async throws {
-    try await Sandbox.with { box in
-      let api = try await box.api("--token-ttl", "4")
-      let shop = try Shop(box, api.url)
-      try await shop.signIn()
+    try await Shop.with("--token-ttl", "4") { shop, api in
       try await api.misbehave(["path": "/refresh", "times": 1, "status": 500])
       let script = #"""
         t=$(cat "$AUTHCTL_TOKEN_FILE")
         while [ "$(cat "$AUTHCTL_TOKEN_FILE")" = "$t" ]; do sleep 0.1; done
         exit 3
         """#
-      let run = try await box.run(["exec", "--file"] + shell(script))
+      let run = try await shop.box.run(["exec", "--file"] + shell(script))
       #expect(run.status == 3)
       #expect(run.stdout == "")
       #expect(run.stderr.hasPrefix("authctl: warning: the token in "), "\(run.stderr)")

@@ -1,7 +1,7 @@
 import Glibc
 import Testing
 
-/// `exec --login`: a session for one program, in memory alone. Contract section 9.
+/// `exec --login`: a session for one program, in memory alone. Design 9.
 @Suite struct ExecLoginTests {
   private static let password: [String: String?] = ["AUTHCTL_PASSWORD": Shop.password]
 
@@ -18,9 +18,8 @@ import Testing
 
   /// A machine without bus, keyring and terminal, and a profile that lies with the program.
   @Test func nothingIsStoredAndTheServerEndsIt() async throws {
-    try await Sandbox.with(.none) { box in
-      let api = try await box.api()
-      _ = try Shop(box, api.url)
+    try await Shop.with(kind: .none, signsIn: false) { shop, api in
+      let box = shop.box
       let profile = try #require(box.read("config/authctl/profiles/shop.toml"))
       unlink(box.configHome + "/authctl/profiles/shop.toml")
       let file = try box.write("ci/shop.toml", profile)
@@ -40,10 +39,8 @@ import Testing
   }
 
   @Test func storedSessionStaysAsItWas() async throws {
-    try await Sandbox.with { box in
-      let api = try await box.api()
-      let shop = try Shop(box, api.url)
-      try await shop.signIn()
+    try await Shop.with { shop, _ in
+      let box = shop.box
       let before = try await shop.payload()
       let run = try await box.run(
         ["exec", "--login"] + shell(#"printf %s "$AUTHCTL_TOKEN""#), env: Self.password)
@@ -58,9 +55,8 @@ import Testing
 
   /// In a file it stays fresh, and what is ended is the session as it is by then.
   @Test func fileIsKeptFreshAndTheLastTokenIsRevoked() async throws {
-    try await Sandbox.with(.none) { box in
-      let api = try await box.api("--token-ttl", "4")
-      _ = try Shop(box, api.url)
+    try await Shop.with("--token-ttl", "4", kind: .none, signsIn: false) { shop, api in
+      let box = shop.box
       let script = #"""
         t=$(cat "$AUTHCTL_TOKEN_FILE"); echo "$t"; env | grep -c '^AUTHCTL_TOKEN='
         while [ "$(cat "$AUTHCTL_TOKEN_FILE")" = "$t" ]; do sleep 0.1; done
@@ -82,10 +78,8 @@ import Testing
 
   /// A token that has died meanwhile cannot end the session: it is renewed for that.
   @Test func deadTokenIsRenewedToEndTheSession() async throws {
-    try await Sandbox.with(.none) { box in
-      let api = try await box.api()
-      _ = try Shop(box, api.url)
-      let child = try box.start(
+    try await Shop.with(kind: .none, signsIn: false) { shop, api in
+      let child = try shop.box.start(
         ["exec", "--login"] + shell("echo ready; cat"), keepInputOpen: true, env: Self.password)
       try await child.waitFor("ready\n")
       try await api.expire()
@@ -99,9 +93,8 @@ import Testing
   }
 
   @Test(arguments: [[], ["--file"]]) func signalStillEndsTheSession(_ way: [String]) async throws {
-    try await Sandbox.with(.none) { box in
-      let api = try await box.api()
-      _ = try Shop(box, api.url)
+    try await Shop.with(kind: .none, signsIn: false) { shop, api in
+      let box = shop.box
       for signal in [SIGTERM, SIGHUP, SIGINT] {
         let child = try box.start(
           ["exec", "--login"] + way + shell("echo ready; exec sleep 120"), env: Self.password)
@@ -118,9 +111,8 @@ import Testing
 
   /// What fails after the sign-in ends the session too; what can be told before costs none.
   @Test func programThatDoesNotRun() async throws {
-    try await Sandbox.with(.none) { box in
-      let api = try await box.api()
-      _ = try Shop(box, api.url)
+    try await Shop.with(kind: .none, signsIn: false) { shop, api in
+      let box = shop.box
       for (words, status) in [
         (["--", "/nowhere"], 127), (["--", "/"], 126),
         (["--file", "--token-dir", "/nowhere", "--", "/bin/echo", "ran"], 125),
@@ -143,9 +135,8 @@ import Testing
   }
 
   @Test func sessionThatTheServerDoesNotEnd() async throws {
-    try await Sandbox.with(.none) { box in
-      let api = try await box.api()
-      _ = try Shop(box, api.url)
+    try await Shop.with(kind: .none, signsIn: false) { shop, api in
+      let box = shop.box
       try await api.misbehave(["path": "/logout", "times": 0, "status": 500])
       let run = try await box.run(["exec", "--login"] + shell("exit 3"), env: Self.password)
       #expect(run.status == 3)
@@ -163,9 +154,8 @@ import Testing
   // MARK: Signing in
 
   @Test func refusedSignInRunsNothing() async throws {
-    try await Sandbox.with(.none) { box in
-      let api = try await box.api()
-      _ = try Shop(box, api.url)
+    try await Shop.with(kind: .none, signsIn: false) { shop, api in
+      let box = shop.box
       let ran = ["exec", "--login", "--", "/bin/echo", "ran"]
       let refused = try await box.run(ran, env: ["AUTHCTL_PASSWORD": "wrong"])
       #expect(refused.stderr.hasPrefix(Shop.refused + " (HTTP 401)\nserver: "), "\(refused.stderr)")
@@ -191,9 +181,8 @@ import Testing
 
   /// Each source, and what follows on standard input is the program's.
   @Test func passwordByEverySource() async throws {
-    try await Sandbox.with(.none) { box in
-      let api = try await box.api()
-      _ = try Shop(box, api.url)
+    try await Shop.with(kind: .none, signsIn: false) { shop, api in
+      let box = shop.box
       let file = try box.write("pw", Shop.password + "\nsecond line\n")
       let program = shell("cat; env | grep -c AUTHCTL_PASSWORD")
       for (options, input, env) in [

@@ -25,16 +25,13 @@ import Testing
 
   /// 0 1 2 and what the caller passed, though the network, the lock and the bus were used.
   @Test(arguments: ExecScene.ways) func descriptors(_ way: [String]) async throws {
-    try await Sandbox.with { box in
-      let api = try await box.api()
-      let shop = try Shop(box, api.url)
-      try await shop.signIn()
+    try await Shop.with { shop, api in
       for (first, wanted) in [
         ("", "0\n1\n2\n"), ("exec 5</dev/null 9>/dev/null;", "0\n1\n2\n5\n9\n"),
       ] {
         try await shop.age(ended: 5)
         let words = [try Built.authctl(), "exec"] + way + ["--"] + ExecScene.descriptors
-        let run = try await box.run(ExecScene.shell(first, words), program: "/bin/sh")
+        let run = try await shop.box.run(ExecScene.shell(first, words), program: "/bin/sh")
         #expect(run.stdout == wanted)
         #expect(run.stderr == "")
         #expect(run.status == 0)
@@ -46,9 +43,8 @@ import Testing
   @Test(arguments: [[], ["--file"]]) func descriptorOfThePasswordIsKept(
     _ way: [String]
   ) async throws {
-    try await Sandbox.with(.none) { box in
-      let api = try await box.api()
-      _ = try Shop(box, api.url)
+    try await Shop.with(kind: .none, signsIn: false) { shop, _ in
+      let box = shop.box
       try box.write("pw", Shop.password + "\n")
       let words =
         [try Built.authctl(), "exec", "--login", "--password-fd", "7"] + way + ["--"]

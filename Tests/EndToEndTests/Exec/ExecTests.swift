@@ -1,7 +1,7 @@
 import Glibc
 import Testing
 
-/// `authctl exec`: what the program finds in its environment, and how it ends. Contract sections 3
+/// `authctl exec`: what the program finds in its environment, and how it ends. Design 3
 /// and 9, rules A1, B11, B15 and T4.
 @Suite struct ExecTests {
   /// A shop with a session whose tokens the canary knows.
@@ -319,10 +319,8 @@ import Testing
   }
 
   @Test func tokenIsRenewedBeforeTheProgramOrItIsNotRun() async throws {
-    try await Sandbox.with { box in
-      let api = try await box.api()
-      let shop = try Shop(box, api.url)
-      try await shop.signIn()
+    try await Shop.with { shop, api in
+      let box = shop.box
       try await shop.age(ended: 5)
       try await api.misbehave(["path": "/refresh", "times": 0, "status": 503])
       let program = ["exec", "--", "/bin/sh", "-c", #"printf %s "$AUTHCTL_TOKEN""#]

@@ -1,17 +1,14 @@
 import Testing
 
-/// The protocols by which other programs ask for credentials (contract section 9, security rules
+/// The protocols by which other programs ask for credentials (design 9, rules
 /// A5 and A16).
 @Suite struct HelperTests {
   /// A sandbox with ada signed in to DemoAPI by the profile `shop`.
   private func with(_ body: (Sandbox, Shop, String) async throws -> Void) async throws {
-    try await Sandbox.with { box in
-      let api = try await box.api("--token-ttl", "3600")
-      let shop = try Shop(box, api.url)
-      try await shop.signIn()
+    try await Shop.with("--token-ttl", "3600") { shop, api in
       let token = try #require(try await shop.payload()["values"]?["access_token"]?.string)
       let authority = String(api.url.dropFirst("http://".count))
-      try await body(box, shop, token + "\n" + authority)
+      try await body(shop.box, shop, token + "\n" + authority)
     }
   }
 

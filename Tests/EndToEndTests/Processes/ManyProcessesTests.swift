@@ -1,7 +1,7 @@
 import Glibc
 import Testing
 
-/// A hundred processes and one session: contract section 6, rules B1, B6, B8 and T10. DemoAPI's
+/// A hundred processes and one session: design 6, rules B1, B6, B8 and T10. DemoAPI's
 /// refresh tokens are good once; one that comes a second time kills the whole family, so whatever
 /// goes twice to the server is seen by everybody.
 @Suite struct ManyProcessesTests {
@@ -133,10 +133,7 @@ import Testing
   }
 
   @Test func slowRefreshIsWaitedFor() async throws {
-    try await Sandbox.with { box in
-      let api = try await box.api()
-      let shop = try Shop(box, api.url)
-      try await shop.signIn()
+    try await Shop.with { shop, api in
       // The old token is spent when the delay begins.
       try await api.misbehave(["path": "/refresh", "delay_ms": 5000])
       try await shop.age(ended: 10)
@@ -148,10 +145,7 @@ import Testing
 
   /// 503 says nothing about the refresh token: who has the lock asks again, and all others wait.
   @Test func twoFailuresOfTheServerCostTwoRequests() async throws {
-    try await Sandbox.with { box in
-      let api = try await box.api()
-      let shop = try Shop(box, api.url)
-      try await shop.signIn()
+    try await Shop.with { shop, api in
       try await api.misbehave([
         "path": "/refresh", "times": 2, "status": 503, "body": #"{"message":"Later."}"#,
       ])

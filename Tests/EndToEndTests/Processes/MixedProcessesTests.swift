@@ -2,7 +2,7 @@ import Glibc
 import Testing
 
 /// Sign-ins, sign-outs, renewals and requests of one account at once, and a store that refuses
-/// what a renewal brought: contract section 6, rules B1 and T5.
+/// what a renewal brought: design 6, rules B1 and T5.
 @Suite struct MixedProcessesTests {
   /// How many of each are started at once.
   struct Mix: Sendable, CustomTestStringConvertible {
@@ -77,10 +77,8 @@ import Testing
     Mix(gets: 4, logins: 12, logouts: 12),
   ])
   func storeEndsAsSomeOrderExplains(_ mix: Mix) async throws {
-    try await Sandbox.with { box in
-      let api = try await box.api()
-      let shop = try Shop(box, api.url)
-      try await shop.signIn()
+    try await Shop.with { shop, api in
+      let box = shop.box
       try await shop.signIn(Shop.grace, password: Shop.gracePassword)
       let first = try await shop.payload()["generation"]
       let graces = try await shop.payload(Shop.grace)["generation"]

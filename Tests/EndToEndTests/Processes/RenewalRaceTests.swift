@@ -1,20 +1,17 @@
 import Glibc
 import Testing
 
-/// Processes that meet at one session: contract section 6, rules B1 and B8.
+/// Processes that meet at one session: design 6, rules B1 and B8.
 @Suite struct RenewalRaceTests {
   /// A shop whose token has ended and whose refresh was begun by a `get` that now waits for it.
   private func withSlowRefresh(
     _ trick: JSON = ["path": "/refresh", "delay_ms": 1500],
     _ body: @Sendable (Shop, APIServer, Child) async throws -> Void
   ) async throws {
-    try await Sandbox.with { box in
-      let api = try await box.api()
-      let shop = try Shop(box, api.url)
-      try await shop.signIn()
+    try await Shop.with { shop, api in
       try await shop.age(ended: 10)
       try await api.misbehave(trick)
-      let get = try box.start(["get", "/me"])
+      let get = try shop.box.start(["get", "/me"])
       try await api.waitFor("POST /refresh")
       try await body(shop, api, get)
     }

@@ -18,10 +18,8 @@ import Testing
 
   @Test(arguments: broken)
   func aProfileThatWasNotAskedForStopsNothing(_ content: String, _ says: String) async throws {
-    try await Sandbox.with { box in
-      let api = try await box.api("--token-ttl", "3600")
-      let shop = try Shop(box, api.url)
-      try await shop.signIn()
+    try await Shop.with("--token-ttl", "3600") { shop, api in
+      let box = shop.box
       try box.write("config/authctl/config.toml", "default_profile = \"shop\"\n")
       let token = try #require(try await shop.payload()["values"]?["access_token"]?.string)
       let host = api.url.dropFirst("http://".count)

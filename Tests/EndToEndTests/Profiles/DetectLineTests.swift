@@ -2,7 +2,7 @@ import Glibc
 import Testing
 
 /// The line that `profile detect` prints: a shell takes it apart as it was meant, whatever the API
-/// says (security rule A13), and the profile that it makes signs in where the API does.
+/// says (rule A13), and the profile that it makes signs in where the API does.
 @Suite struct DetectLineTests {
   /// Runs the printed line by `/bin/sh`; `authctl` is a stub there that writes down its arguments.
   /// Nothing else may come of it.

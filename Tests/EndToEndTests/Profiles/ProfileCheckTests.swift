@@ -254,10 +254,8 @@ import Testing
   // MARK: list
 
   @Test func listTellsPresetsAccountsAndStates() async throws {
-    try await Sandbox.with { box in
-      let api = try await box.api("--token-ttl", "900")
-      let shop = try Shop(box, api.url)
-      try await shop.signIn()
+    try await Shop.with("--token-ttl", "900") { shop, api in
+      let box = shop.box
       try await shop.signIn(Shop.grace, password: Shop.gracePassword)
       try box.profile("a.b-c", "url = \"https://h.example/v2\"\npreset = \"gitea\"\n")
       func list(_ words: String...) async throws -> String {

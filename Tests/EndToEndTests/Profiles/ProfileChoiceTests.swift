@@ -1,6 +1,6 @@
 import Testing
 
-/// Which profile a command works with (contract section 5).
+/// Which profile a command works with (design 5).
 @Suite struct ProfileChoiceTests {
   /// Profiles called `names` at `url`, made by hand.
   private func profiles(_ box: Sandbox, _ names: String..., at url: String) throws {

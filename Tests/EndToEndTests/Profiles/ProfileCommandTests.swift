@@ -1,7 +1,7 @@
 import Glibc
 import Testing
 
-/// `authctl profile …`, and how a command chooses its profile (contract section 5).
+/// `authctl profile …`, and how a command chooses its profile (design 5).
 @Suite struct ProfileCommandTests {
   private func mode(_ path: String) -> String {
     var info = stat()

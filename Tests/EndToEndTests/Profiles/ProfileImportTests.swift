@@ -2,7 +2,7 @@ import Glibc
 import Testing
 
 /// `authctl profile import` and `-p ./FILE`: what a file of somebody else's may do, and what only
-/// after a yes (security rules A3, B18, C9).
+/// after a yes (rules A3, B18, C9).
 @Suite struct ProfileImportTests {
   private static let plain = """
     # our shop

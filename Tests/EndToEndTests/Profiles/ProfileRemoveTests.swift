@@ -2,21 +2,10 @@ import Testing
 
 /// `authctl profile remove`: a profile goes, and no session is left behind that nobody sees.
 @Suite struct ProfileRemoveTests {
-  private func withShop(
-    _ body: (Shop, APIServer) async throws -> Void
-  ) async throws {
-    try await Sandbox.with { box in
-      let api = try await box.api()
-      let shop = try Shop(box, api.url)
-      try await shop.signIn()
-      try await body(shop, api)
-    }
-  }
-
   private static let file = "config/authctl/profiles/shop.toml"
 
   @Test func refusesWhileThereIsASession() async throws {
-    try await withShop { shop, api in
+    try await Shop.with { shop, api in
       let text = shop.box.read(Self.file)
       let one = try await shop.box.run("profile", "remove", "shop")
       #expect(one.status == 1 && one.stdout == "")
@@ -40,7 +29,7 @@ import Testing
   }
 
   @Test func logoutEndsEverySessionAtTheServer() async throws {
-    try await withShop { shop, api in
+    try await Shop.with { shop, api in
       try await shop.signIn(Shop.grace, password: Shop.gracePassword)
       let tokens = try await [shop.accessToken(), shop.accessToken(Shop.grace)]
       let default_ = try await shop.box.run("profile", "default", "shop")
@@ -64,7 +53,7 @@ import Testing
   }
 
   @Test func logoutDoesNotNeedTheServer() async throws {
-    try await withShop { shop, api in
+    try await Shop.with { shop, api in
       await api.stop()
       let run = try await shop.box.run("profile", "remove", "shop", "--logout")
       #expect(run.status == 0 && run.stdout == "")
@@ -78,7 +67,7 @@ import Testing
   }
 
   @Test func forceForgetsWithoutAsking() async throws {
-    try await withShop { shop, api in
+    try await Shop.with { shop, api in
       let run = try await shop.box.run("profile", "remove", "shop", "--force")
       #expect(run.status == 0 && run.stdout == "" && run.stderr == "Removed the profile shop.\n")
       #expect(try await api.counts() == ["POST /login": 1])
@@ -88,7 +77,7 @@ import Testing
   }
 
   @Test func brokenProfileCanStillGo() async throws {
-    try await withShop { shop, _ in
+    try await Shop.with { shop, _ in
       try shop.box.write(Self.file, "url = \"https://h.example\"\nacount = \"x\"\n")
       // How to end the session stands in the file that cannot be read.
       let logout = try await shop.box.run("profile", "remove", "shop", "--logout")
@@ -101,7 +90,7 @@ import Testing
   }
 
   @Test func lockedKeyringMayHoldSessions() async throws {
-    try await withShop { shop, api in
+    try await Shop.with { shop, api in
       try await shop.box.lockKeyring()
       for option in [[], ["--force"], ["--logout"]] {
         let run = try await shop.box.run(["profile", "remove", "shop"] + option)

@@ -1,7 +1,7 @@
 import Glibc
 import Testing
 
-/// What a profile of somebody else's may do only after a yes (security rule A3), and profiles that
+/// What a profile of somebody else's may do only after a yes (rule A3), and profiles that
 /// are used where they lie.
 @Suite struct ProfileTrustTests {
   /// A file that takes trust, with what must be told of it.

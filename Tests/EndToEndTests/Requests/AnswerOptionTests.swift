@@ -1,7 +1,7 @@
 import Glibc
 import Testing
 
-/// What becomes of an answer: `-I -D -O -J --output-dir --pointer -w -A -b` (contract section 8).
+/// What becomes of an answer: `-I -D -O -J --output-dir --pointer -w -A -b` (design 8).
 @Suite struct AnswerOptionTests {
   private static let token = "a-token-of-ours"
   private static let env: [String: String?] = ["AUTHCTL_TOKEN": token]

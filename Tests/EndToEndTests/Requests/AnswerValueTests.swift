@@ -1,7 +1,7 @@
 import Glibc
 import Testing
 
-/// Values out of an answer: `--pointer` and `-w` (contract section 8).
+/// Values out of an answer: `--pointer` and `-w` (design 8).
 @Suite struct AnswerValueTests {
   private static let env: [String: String?] = ["AUTHCTL_TOKEN": "a-token-of-ours"]
   private static let json =

@@ -1,7 +1,7 @@
 import Glibc
 import Testing
 
-/// The options for bodies, beside the real curl: both send the same (contract section 8).
+/// The options for bodies, beside the real curl: both send the same (design 8).
 @Suite struct BodyOptionTests {
   private static let env: [String: String?] = ["AUTHCTL_TOKEN": "a-token-of-ours"]
 

@@ -1,7 +1,7 @@
 import Glibc
 import Testing
 
-/// How a request reaches its server: proxies, addresses, sockets (contract section 8; rules A7, B7).
+/// How a request reaches its server: proxies, addresses, sockets (design 8; rules A7, B7).
 @Suite struct NetworkOptionTests {
   private static let env: [String: String?] = ["AUTHCTL_TOKEN": "a-token-of-ours"]
 

@@ -1,7 +1,7 @@
 import Glibc
 import Testing
 
-/// `-o`: security rule B14, and contract section 3 for bodies that are not saved.
+/// `-o`: rule B14, and design 3 for bodies that are not saved.
 @Suite struct OutputFileTests {
   private static let env: [String: String?] = ["AUTHCTL_TOKEN": "a-token"]
   static let isRoot = geteuid() == 0

@@ -1,7 +1,7 @@
 import Testing
 
-/// `--paginate`, `--each`, `--slurp`: which pages are asked for, and what is printed (contract
-/// section 8).
+/// `--paginate`, `--each`, `--slurp`: which pages are asked for, and what is printed
+/// (design 8).
 @Suite struct PagesTests {
   /// Numbers that a parser would change, escapes, a space here and there.
   private static let items = [

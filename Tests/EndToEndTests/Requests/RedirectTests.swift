@@ -1,6 +1,6 @@
 import Testing
 
-/// Redirects: security rules A6 and, for what may be stored on the way, A10.
+/// Redirects: rules A6 and, for what may be stored on the way, A10.
 @Suite struct RedirectTests {
   /// How a secret travels.
   enum Carrier: String, CaseIterable, Sendable {

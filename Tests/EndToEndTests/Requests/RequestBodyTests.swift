@@ -1,6 +1,6 @@
 import Testing
 
-/// Methods and bodies of requests (contract section 8): what goes to the wire, byte for byte.
+/// Methods and bodies of requests (design 8): what goes to the wire, byte for byte.
 @Suite struct RequestBodyTests {
   private static let env: [String: String?] = ["AUTHCTL_TOKEN": "a-token-of-ours"]
 
@@ -123,10 +123,8 @@ import Testing
 
   /// A body is sent again after a renewal, and never to another origin.
   @Test func bodiesAndRenewalAndRedirects() async throws {
-    try await Sandbox.with { box in
-      let api = try await box.api("--token-ttl", "3600")
-      let shop = try Shop(box, api.url)
-      try await shop.signIn()
+    try await Shop.with("--token-ttl", "3600") { shop, api in
+      let box = shop.box
       try await api.misbehave(["path": "/register", "status": .number(401)])
       let account = #"{"email":"linus@example.com","password":"password-of-linus"}"#
       let run = try await box.run(

@@ -1,6 +1,6 @@
 import Testing
 
-/// `--retry` and `--rate` (contract section 8, rule B6).
+/// `--retry` and `--rate` (design 8, rule B6).
 @Suite struct RetryTests {
   private static let env: [String: String?] = ["AUTHCTL_TOKEN": "a-token-of-ours"]
 

@@ -1,7 +1,7 @@
 import Glibc
 import Testing
 
-/// curl's options for certificates on requests: security rules B7, B10 and B13.
+/// curl's options for certificates on requests: rules B7, B10 and B13.
 @Suite(.enabled(if: access("/usr/bin/openssl", X_OK) == 0, "needs the package openssl"))
 struct TLSOptionTests {
   private static let env: [String: String?] = ["AUTHCTL_TOKEN": "a-token"]

@@ -56,7 +56,7 @@ enum Look {
     request?.split(separator: "\r\n\r\n", maxSplits: 1).dropFirst().first.map(String.init) ?? ""
   }
 
-  /// At most a dozen requests, each a bare GET or HEAD (security rule A13).
+  /// At most a dozen requests, each a bare GET or HEAD (rule A13).
   static func expectBare(
     _ recorder: Recorder, sourceLocation: SourceLocation = #_sourceLocation
   ) {

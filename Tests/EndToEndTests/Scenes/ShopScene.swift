@@ -44,6 +44,22 @@ struct Shop: Sendable {
     box.canary.watch(Self.password)
   }
 
+  /// A sandbox with DemoAPI, started with `options`, and the profile; ada is signed in unless
+  /// `signsIn` is false. The rest is that of the profile.
+  static func with(
+    _ options: String..., kind: Sandbox.Kind = .keyring, session: String = "",
+    without: Set<String> = [], more: String = "", signsIn: Bool = true,
+    sourceLocation: SourceLocation = #_sourceLocation,
+    _ body: (Shop, APIServer) async throws -> Void
+  ) async throws {
+    try await Sandbox.with(kind, sourceLocation: sourceLocation) { box in
+      let api = try await box.api(options)
+      let shop = try Shop(box, api.url, session: session, without: without, more: more)
+      if signsIn { try await shop.signIn(sourceLocation: sourceLocation) }
+      try await body(shop, api)
+    }
+  }
+
   /// `authctl login -p shop --password-stdin …`
   func login(
     _ options: String..., password: String = Shop.password, limit: Int = 60
@@ -186,7 +202,7 @@ extension APIServer {
 }
 
 extension Run {
-  /// Whether stderr is in the form of contract section 2: one line of authctl's own, then the
+  /// Whether stderr is in the form of design 2: one line of authctl's own, then the
   /// server's, then the hint; no control characters in any of them.
   var hasErrorForm: Bool {
     var rest = stderr.split(separator: "\n", omittingEmptySubsequences: false)[...]

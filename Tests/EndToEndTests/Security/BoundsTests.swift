@@ -1,6 +1,6 @@
 import Testing
 
-/// What an answer may cost, whatever it holds: security rule T10.
+/// What an answer may cost, whatever it holds: rule T10.
 @Suite struct BoundsTests {
   /// Kilobytes of memory that may be written to: what a plain answer takes, and 64 MiB.
   private static let most = 170_000

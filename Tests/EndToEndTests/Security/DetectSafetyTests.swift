@@ -1,7 +1,7 @@
 import Glibc
 import Testing
 
-/// A look at an API that wants the password, the terminal or the memory: security rule A13.
+/// A look at an API that wants the password, the terminal or the memory: rule A13.
 @Suite struct DetectSafetyTests {
   // MARK: What is sent, and where
 

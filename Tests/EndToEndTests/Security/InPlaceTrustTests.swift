@@ -2,7 +2,7 @@ import Glibc
 import Testing
 
 /// A file that is used where it lies decides nothing of how secrets travel without a yes, and a
-/// session goes by no other way than that of its sign-in (security rule A3).
+/// session goes by no other way than that of its sign-in (rule A3).
 @Suite struct InPlaceTrustTests {
   private static let hint = "hint: read the file, then add --trust or set AUTHCTL_TRUST=1\n"
 

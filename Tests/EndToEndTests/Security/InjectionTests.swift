@@ -176,7 +176,7 @@ import Testing
     }
   }
 
-  // MARK: B2
+  // MARK: Rule B2
 
   @Test func headerOfTheRecipesCredentialIsNotTheUsers() async throws {
     try await Sandbox.with(.none) { box in
@@ -234,7 +234,7 @@ import Testing
     }
   }
 
-  // MARK: A9
+  // MARK: Rule A9
 
   @Test func placeholdersAreFilledOnceAndEncoded() async throws {
     let accounts: [(account: String, path: String?)] = [
@@ -293,7 +293,7 @@ import Testing
       "[session]\nrefused = [429]\n", "[session]\nrefused = [302]\n",
       "[session]\nexpired = [407]\n",
       "[login]\npath = \"/l\"\npassword_command = \"id\"\n", "command = \"id\"\n",
-      // C9: no secret stands in a profile.
+      // Rule C9: no secret stands in a profile.
       "[request]\nheaders = { Authorization = \"Bearer abc\" }\n",
       "[request]\nheaders = { X-Api-Key = \"abc\" }\n",
       "[request]\nheaders = { Cookie = \"a=b\" }\n",
@@ -321,7 +321,7 @@ import Testing
     }
   }
 
-  // MARK: C4
+  // MARK: Rule C4
 
   @Test func doubledValuesAreNotUnderstood() async throws {
     let answers = [

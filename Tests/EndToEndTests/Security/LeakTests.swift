@@ -227,7 +227,7 @@ import Testing
     }
   }
 
-  // MARK: B15
+  // MARK: Rule B15
 
   @Test func storedPasswordIsNotHandedOut() async throws {
     try await Sandbox.with { box in

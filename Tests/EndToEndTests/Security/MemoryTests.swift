@@ -1,7 +1,7 @@
 import Glibc
 import Testing
 
-/// What is left in memory of a password once it has been sent: security rule C13.
+/// What is left in memory of a password once it has been sent: rule C13.
 @Suite(.enabled(if: geteuid() == 0, "reads another process's memory: needs root"))
 struct MemoryTests {
   /// The process has got its token and waits for the keyring, which has stopped answering: the

@@ -1,8 +1,8 @@
 import Testing
 
-/// Where a credential may go at all: security rules A1, A2, A7, A8, B18.
+/// Where a credential may go at all: rules A1, A2, A7, A8, B18.
 @Suite struct OriginTests {
-  // MARK: A1
+  // MARK: Rule A1
 
   @Test func tokenOfTheEnvironmentServesOneOrigin() async throws {
     try await Sandbox.with(.none) { box in
@@ -78,7 +78,7 @@ import Testing
     }
   }
 
-  // MARK: A2
+  // MARK: Rule A2
 
   /// What is written into the profile after the sign-in, and which commands must refuse then.
   struct Change: Sendable, CustomTestStringConvertible {
@@ -186,7 +186,7 @@ import Testing
     }
   }
 
-  // MARK: A7
+  // MARK: Rule A7
 
   @Test func cleartextToThisMachineUsesNoProxy() async throws {
     try await Sandbox.with(.none) { box in
@@ -251,7 +251,7 @@ import Testing
     }
   }
 
-  // MARK: B18
+  // MARK: Rule B18
 
   @Test func profileNamesAreNotPaths() async throws {
     let names = [

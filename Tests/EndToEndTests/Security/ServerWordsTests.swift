@@ -1,6 +1,6 @@
 import Testing
 
-/// The server's own words on a failed sign-in: contract section 2, rules B3 and B4.
+/// The server's own words on a failed sign-in: design 2, rules B3 and B4.
 @Suite struct ServerWordsTests {
   @Test func wordsOfARefusalFollowAsDetail() async throws {
     let long = String(repeating: "x", count: 1000)
@@ -111,9 +111,8 @@ import Testing
   }
 
   @Test func registerStoresNothingAndTellsHowToGoOn() async throws {
-    try await Sandbox.with { box in
-      let api = try await box.api()
-      let shop = try Shop(box, api.url)
+    try await Shop.with(signsIn: false) { shop, api in
+      let box = shop.box
       func register(_ account: String) async throws -> Run {
         try await box.run(
           "register", "-p", "shop", "-u", account, "--password-stdin", stdin: "a new password\n")

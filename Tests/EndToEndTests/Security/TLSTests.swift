@@ -1,7 +1,7 @@
 import Glibc
 import Testing
 
-/// Certificates: security rule B13. The servers are `openssl s_server` (package openssl).
+/// Certificates: rule B13. The servers are `openssl s_server` (package openssl).
 @Suite(.enabled(if: access("/usr/bin/openssl", X_OK) == 0, "needs the package openssl"))
 struct TLSTests {
   private static let env: [String: String?] = ["AUTHCTL_TOKEN": "a-token"]

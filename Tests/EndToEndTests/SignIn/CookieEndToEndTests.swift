@@ -1,6 +1,6 @@
 import Testing
 
-/// Cookies that a recipe keeps: security rule A10.
+/// Cookies that a recipe keeps: rule A10.
 @Suite struct CookieEndToEndTests {
   private static let keeps = #"""
     cookies = true

@@ -1,7 +1,7 @@
 import Glibc
 import Testing
 
-/// When a session ends: contract sections 5 and 6, rules B5 and B6.
+/// When a session ends: design 5 and 6, rules B5 and B6.
 @Suite struct ExpiryTests {
   private func base64URL(_ text: String) -> String {
     let letters = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
@@ -174,17 +174,14 @@ import Testing
 
   /// 30 s to go, or a quarter of the lifetime where that is less.
   @Test func renewsBeforeItIsTooLate() async throws {
-    try await Sandbox.with { box in
-      let api = try await box.api()
-      let shop = try Shop(box, api.url)
-      try await shop.signIn()
+    try await Shop.with { shop, api in
       var renewals = 0
       for (left, lifetime, renews) in [
         (45.0, 900.0, false), (25.0, 900.0, true), (-5.0, 900.0, true), (20.0, 60.0, false),
         (10.0, 60.0, true), (25.0, 80.0, false), (3600.0, 7200.0, false), (-100_000.0, 60.0, true),
       ] {
         try await shop.age(ended: -left, lifetime: lifetime)
-        let run = try await box.run("get", "/me")
+        let run = try await shop.box.run("get", "/me")
         #expect(run.stdout == Shop.me)
         #expect(run.stderr == "")
         #expect(run.status == 0)

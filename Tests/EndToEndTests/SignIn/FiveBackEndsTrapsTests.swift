@@ -1,6 +1,6 @@
 import Testing
 
-/// What each of the five does that another server would not (backends.md, below the table).
+/// What each of the five does that another server would not.
 @Suite struct FiveBackEndsTrapsTests {
   // MARK: Names and passwords
 

@@ -70,12 +70,9 @@ import Testing
   }
 
   @Test func endedSessionIsShownAsItIs() async throws {
-    try await Sandbox.with { box in
-      let api = try await box.api("--token-ttl", "1")
-      let shop = try Shop(box, api.url)
-      try await shop.signIn()
+    try await Shop.with("--token-ttl", "1") { shop, api in
       try await shop.age(ended: 100)
-      let run = try await box.run("jwt", "decode", "--json")
+      let run = try await shop.box.run("jwt", "decode", "--json")
       #expect(run.status == 0)
       #expect(run.stderr == Self.warning)
       #expect(try JSON(parsing: run.stdout)["payload"]?["email"]?.string == Shop.ada)
@@ -217,10 +214,8 @@ import Testing
   // MARK: The store
 
   @Test func lockedKeyringRaisesNoDialog() async throws {
-    try await Sandbox.with { box in
-      let api = try await box.api()
-      let shop = try Shop(box, api.url)
-      try await shop.signIn()
+    try await Shop.with { shop, api in
+      let box = shop.box
       try await box.lockKeyring()
       let words = """
         authctl: the keyring is locked (gnome-keyring, collection "Login")
@@ -239,10 +234,8 @@ import Testing
   }
 
   @Test func notSignedIn() async throws {
-    try await Sandbox.with { box in
-      let api = try await box.api()
-      _ = try Shop(box, api.url)
-      let run = try await box.run("jwt", "decode")
+    try await Shop.with(signsIn: false) { shop, api in
+      let run = try await shop.box.run("jwt", "decode")
       #expect(
         run.stderr == "authctl: not signed in to shop (\(api.url))\nhint: authctl login -p shop\n"
       )

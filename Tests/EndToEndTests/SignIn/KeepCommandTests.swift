@@ -9,10 +9,8 @@ import Testing
     without: Set<String> = ["refresh"], _ options: [String] = [],
     _ body: @Sendable (Shop, APIServer) async throws -> Void
   ) async throws {
-    try await Sandbox.with { box in
-      let api = try await box.api()
-      let shop = try Shop(box, api.url, without: without)
-      try box.write("password", Shop.password + "\n")
+    try await Shop.with(without: without, signsIn: false) { shop, api in
+      try shop.box.write("password", Shop.password + "\n")
       let run = try await login(shop, options)
       #expect(run.status == 0, "\(run.stderr)")
       #expect(run.stdout == "")

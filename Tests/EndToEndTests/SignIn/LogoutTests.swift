@@ -1,26 +1,15 @@
 import Glibc
 import Testing
 
-/// `authctl logout`: contract sections 1, 4 and 6.
+/// `authctl logout`: design 1, 4 and 6.
 @Suite struct LogoutTests {
-  private func withShop(
-    without: Set<String> = [], _ body: @Sendable (Shop, APIServer) async throws -> Void
-  ) async throws {
-    try await Sandbox.with { box in
-      let api = try await box.api()
-      let shop = try Shop(box, api.url, without: without)
-      try await shop.signIn()
-      try await body(shop, api)
-    }
-  }
-
   private static let nothing = "Not signed in to shop: there was nothing to forget.\n"
   private static func out(_ place: String, _ account: String = Shop.ada) -> String {
     "Signed out of shop as \(account), \(place).\n"
   }
 
   @Test func revokesAndForgets() async throws {
-    try await withShop { shop, api in
+    try await Shop.with { shop, api in
       let tokens = try await (shop.accessToken(), shop.refreshToken())
       let run = try await shop.box.run("logout")
       #expect(run.stdout == "")
@@ -50,7 +39,7 @@ import Testing
   }
 
   @Test func tellsInJSONWhatCameOfIt() async throws {
-    try await withShop { shop, api in
+    try await Shop.with { shop, api in
       func logout(_ more: String...) async throws -> JSON {
         let run = try await shop.box.run(["logout", "--json", "-q"] + more)
         #expect(run.stderr == "")
@@ -73,7 +62,7 @@ import Testing
   }
 
   @Test func forgetsWhereTheRecipeKnowsNoRevocation() async throws {
-    try await withShop(without: ["logout"]) { shop, api in
+    try await Shop.with(without: ["logout"]) { shop, api in
       let run = try await shop.box.run("logout")
       #expect(run.stderr == Self.out("here"))
       #expect(run.status == 0)
@@ -85,7 +74,7 @@ import Testing
   /// 2xx and 3xx say that it is over. 401 says that of the access token alone: a fresh one ends the
   /// session. Anything else is a warning, and it is forgotten.
   @Test func forgetsWhateverTheServerSays() async throws {
-    try await withShop { shop, api in
+    try await Shop.with { shop, api in
       for (status, isOver) in [
         (200, true), (204, true), (302, true), (401, true), (403, false), (500, false),
       ] {
@@ -116,7 +105,7 @@ import Testing
   }
 
   @Test func worksWithTheServerDown() async throws {
-    try await withShop { shop, api in
+    try await Shop.with { shop, api in
       await api.stop()
       let run = try await shop.box.run("logout")
       #expect(run.stdout == "")
@@ -130,7 +119,7 @@ import Testing
   }
 
   @Test func requiredRevocationKeepsTheSessionAndFails() async throws {
-    try await withShop { shop, api in
+    try await Shop.with { shop, api in
       let before = try await shop.box.items()
       for (status, exit) in [(403, Int32(4)), (404, 4), (500, 5), (503, 5)] {
         try await api.misbehave(["path": "/logout", "status": .number(Double(status))])
@@ -160,7 +149,7 @@ import Testing
   }
 
   @Test func severalAccountsMustBeNamed() async throws {
-    try await withShop { shop, api in
+    try await Shop.with { shop, api in
       try await shop.signIn(Shop.grace, password: Shop.gracePassword)
       // Without an account of its own the profile leaves it open.
       let profile = try #require(shop.box.read("config/authctl/profiles/shop.toml"))
@@ -188,7 +177,7 @@ import Testing
   }
 
   @Test func allIsEveryoneOfTheProfileOrOfAll() async throws {
-    try await withShop { shop, api in
+    try await Shop.with { shop, api in
       func fill() async throws {
         try await shop.signIn()
         try await shop.signIn(Shop.grace, password: Shop.gracePassword)
@@ -230,7 +219,7 @@ import Testing
 
   /// A session whose profile is gone can still be forgotten.
   @Test func allForgetsSessionsWithoutAProfile() async throws {
-    try await withShop { shop, api in
+    try await Shop.with { shop, api in
       unlink(shop.box.configHome + "/authctl/profiles/shop.toml")
       #expect(!shop.box.files().contains { $0.hasSuffix("shop.toml") })
       let before = try await shop.box.items()
@@ -260,7 +249,7 @@ import Testing
   }
 
   @Test func variableThatIsStillSetIsTold() async throws {
-    try await withShop { shop, api in
+    try await Shop.with { shop, api in
       for name in ["AUTHCTL_TOKEN", "AUTHCTL_TOKEN_FOR_SHOP"] {
         for isSignedIn in [true, false] {
           if isSignedIn { try await shop.signIn() }
@@ -279,7 +268,7 @@ import Testing
   }
 
   @Test func expiredSessionIsForgottenToo() async throws {
-    try await withShop { shop, api in
+    try await Shop.with { shop, api in
       try await shop.age(ended: 7300)
       try await api.expire()
       let run = try await shop.box.run("logout")

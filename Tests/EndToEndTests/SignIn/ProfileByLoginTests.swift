@@ -1,6 +1,6 @@
 import Testing
 
-/// `authctl login URL`: a profile and a session in one command (contract section 5).
+/// `authctl login URL`: a profile and a session in one command (design 5).
 @Suite struct ProfileByLoginTests {
   private static let jwt = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhZGEiLCJleHAiOjE5MDAwMDAwMDB9.c2ln"
   /// So that messages show the file as people see it.

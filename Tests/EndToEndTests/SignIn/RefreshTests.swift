@@ -1,22 +1,10 @@
 import Glibc
 import Testing
 
-/// Renewal: contract section 6. Whether one asks or thirty, the server sees one refresh.
+/// Renewal: design 6. Whether one asks or thirty, the server sees one refresh.
 @Suite struct RefreshTests {
-  private func withShop(
-    rotates: Bool = true, without: Set<String> = [], more: String = "",
-    _ body: @Sendable (Shop, APIServer) async throws -> Void
-  ) async throws {
-    try await Sandbox.with { box in
-      let api = try await box.api(rotates ? "--rotate" : "--no-rotate")
-      let shop = try Shop(box, api.url, without: without, more: more)
-      try await shop.signIn()
-      try await body(shop, api)
-    }
-  }
-
   @Test func expiredTokenIsRenewedOnceAndTheNewOneUsed() async throws {
-    try await withShop { shop, api in
+    try await Shop.with { shop, api in
       let old = try await (shop.accessToken(), shop.refreshToken(), shop.payload()["generation"])
       try await shop.age(ended: 7300)
       let run = try await shop.box.run("get", "/me")
@@ -39,7 +27,7 @@ import Testing
 
   /// The answer of `GET /me` is held back: by then the new pair must be in the store.
   @Test func newPairIsStoredBeforeItIsUsed() async throws {
-    try await withShop { shop, api in
+    try await Shop.with { shop, api in
       let old = try await shop.refreshToken()
       try await shop.age(ended: 10)
       try await api.misbehave(["path": "/me", "delay_ms": 60_000])
@@ -56,7 +44,7 @@ import Testing
   }
 
   @Test func answerWithoutRefreshTokenKeepsTheOldOne() async throws {
-    try await withShop(rotates: false) { shop, api in
+    try await Shop.with("--no-rotate") { shop, api in
       let old = try await (shop.accessToken(), shop.refreshToken())
       for renewals in 1...2 {
         try await shop.age(ended: 10)
@@ -69,7 +57,7 @@ import Testing
   }
 
   @Test func refusedTokenIsRenewedOnceAndTheRequestRepeatedOnce() async throws {
-    try await withShop { shop, api in
+    try await Shop.with { shop, api in
       try await api.expire()
       let run = try await shop.box.run("get", "/me")
       #expect(run.stdout == Shop.me)
@@ -80,7 +68,7 @@ import Testing
   }
 
   @Test func serverThatRefusesForEverIsAskedTwice() async throws {
-    try await withShop { shop, api in
+    try await Shop.with { shop, api in
       try await api.misbehave([
         "path": "/me", "times": 0, "status": 401, "body": #"{"message":"No."}"#,
       ])
@@ -96,7 +84,7 @@ import Testing
 
   /// One that was renewed before the request is not renewed again after it.
   @Test func oneRefreshPerRun() async throws {
-    try await withShop { shop, api in
+    try await Shop.with { shop, api in
       try await api.misbehave(["path": "/me", "times": 0, "status": 401])
       try await shop.age(ended: 10)
       #expect(try await shop.box.run("get", "/me").status == 11)
@@ -105,7 +93,7 @@ import Testing
   }
 
   @Test func refusedRenewalEndsTheSession() async throws {
-    try await withShop { shop, api in
+    try await Shop.with { shop, api in
       try await api.ask(
         "POST", "/refresh", ["refresh_token": .string(try await shop.refreshToken())])
       try await shop.age(ended: 7300)
@@ -145,7 +133,7 @@ import Testing
 
   /// 5xx, 429, no answer: the refresh token may be good still, so nothing is lost.
   @Test func failedRenewalKeepsTheSession() async throws {
-    try await withShop(more: "[network]\nidle_timeout = 1") { shop, api in
+    try await Shop.with(more: "[network]\nidle_timeout = 1") { shop, api in
       try await shop.age(ended: 7300)
       let before = try await shop.box.items()
       let cases: [(trick: JSON, status: Int32)] = [
@@ -183,7 +171,7 @@ import Testing
   }
 
   @Test func sessionThatCannotBeRenewedIsNotSent() async throws {
-    try await withShop(without: ["refresh"]) { shop, api in
+    try await Shop.with(without: ["refresh"]) { shop, api in
       for (ago, words) in [(7300.0, "2 h"), (47, "47 s"), (260_000, "3 days"), (900, "15 min")] {
         try await shop.age(ended: ago)
         let before = try await shop.box.items()
@@ -209,7 +197,7 @@ import Testing
   }
 
   @Test func refreshCommandRenewsNow() async throws {
-    try await withShop { shop, api in
+    try await Shop.with { shop, api in
       let old = try await shop.refreshToken()
       let run = try await shop.box.run("refresh")
       #expect(run.stdout == "")
@@ -247,7 +235,7 @@ import Testing
   @Test(arguments: [true, false]) func manyProcessesSendOneRefresh(
     _ isKnownToHaveEnded: Bool
   ) async throws {
-    try await withShop { shop, api in
+    try await Shop.with { shop, api in
       if isKnownToHaveEnded { try await shop.age(ended: 10) } else { try await api.expire() }
       let runs = try (0..<(isKnownToHaveEnded ? 30 : 12)).map { _ in
         try shop.box.start(["get", "/me"])

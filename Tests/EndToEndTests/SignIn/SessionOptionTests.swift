@@ -7,9 +7,8 @@ import Testing
 
   /// The exit status alone, for one account or all.
   @Test(arguments: [false, true]) func statusCheck(_ canRenew: Bool) async throws {
-    try await Sandbox.with { box in
-      let api = try await box.api()
-      let shop = try Shop(box, api.url, without: canRenew ? [] : ["refresh"])
+    try await Shop.with(without: canRenew ? [] : ["refresh"], signsIn: false) { shop, api in
+      let box = shop.box
       func check(_ words: String..., expecting status: Int32) async throws {
         let run = try await box.run(["status", "--check"] + words)
         #expect(run.stdout == "" && run.stderr == "" && run.status == status, "\(words) \(run)")
@@ -68,10 +67,7 @@ import Testing
   }
 
   @Test func ifNeededSignsInWhereNothingRenews() async throws {
-    try await Sandbox.with { box in
-      let api = try await box.api()
-      let shop = try Shop(box, api.url, without: ["refresh"])
-      try await shop.signIn()
+    try await Shop.with(without: ["refresh"]) { shop, api in
       try await api.reset()
       for (ttl, logins) in [("10m", 0), ("1h", 1), ("10m", 1)] {
         let run = try await shop.login("--if-needed", "--min-ttl", ttl)
@@ -82,7 +78,7 @@ import Testing
       try await shop.age(ended: 10)
       #expect(try await shop.login("--if-needed").status == 0)
       #expect(try await api.count("POST /login") == 2)
-      #expect(try await box.run("get", "/me").stdout == Shop.me)
+      #expect(try await shop.box.run("get", "/me").stdout == Shop.me)
     }
   }
 

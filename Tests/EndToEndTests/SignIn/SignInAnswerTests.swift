@@ -1,6 +1,6 @@
 import Testing
 
-/// What becomes of every kind of answer to a sign-in: contract sections 2, 3 and 4, rules B6, C4.
+/// What becomes of every kind of answer to a sign-in: design 2, 3 and 4, rules B6, C4.
 /// However it ends, a failed login leaves the stored session as it was.
 @Suite struct SignInAnswerTests {
   private static let placeHint =
@@ -142,10 +142,8 @@ import Testing
   }
 
   @Test func endlessAnswerEndsAtItsBound() async throws {
-    try await Sandbox.with { box in
-      let api = try await box.api()
-      let shop = try Shop(box, api.url)
-      try await shop.signIn()
+    try await Shop.with { shop, api in
+      let box = shop.box
       let before = try await box.items()
       let endless: [JSON] = [
         ["path": "/login", "endless": true],
@@ -268,9 +266,7 @@ import Testing
 
   /// Half a minute: the one test that waits for the bound of rule B6 itself.
   @Test func drippingAnswerEndsWithTheTimeOfASignIn() async throws {
-    try await Sandbox.with { box in
-      let api = try await box.api()
-      let shop = try Shop(box, api.url)
+    try await Shop.with(signsIn: false) { shop, api in
       try await api.misbehave([
         "path": "/login", "drip_ms": 500, "status": 200,
         "body": .string(String(repeating: " ", count: 1000)),
@@ -280,7 +276,7 @@ import Testing
       #expect(run.hasErrorForm)
       #expect(run.stdout == "")
       #expect(try await api.count("POST /login") == 1)
-      #expect(try await box.items().isEmpty)
+      #expect(try await shop.box.items().isEmpty)
     }
   }
 }

@@ -1,22 +1,10 @@
 import Glibc
 import Testing
 
-/// `authctl token`: contract sections 2, 3 and 6.
+/// `authctl token`: design 2, 3 and 6.
 @Suite struct TokenTests {
-  private func withShop(
-    _ options: String = "--rotate", without: Set<String> = [],
-    _ body: (Shop, APIServer) async throws -> Void
-  ) async throws {
-    try await Sandbox.with { box in
-      let api = try await box.api(options)
-      let shop = try Shop(box, api.url, without: without)
-      try await shop.signIn()
-      try await body(shop, api)
-    }
-  }
-
   @Test func forceRefreshRenewsOnceEachTime() async throws {
-    try await withShop { shop, api in
+    try await Shop.with { shop, api in
       var old = try await shop.accessToken()
       for count in 1...2 {
         let run = try await shop.box.run("token", "--force-refresh")
@@ -35,7 +23,7 @@ import Testing
   }
 
   @Test func forceRefreshThatFailsKeepsTheSession() async throws {
-    try await withShop { shop, api in
+    try await Shop.with { shop, api in
       let before = try await shop.payload()
       try await api.misbehave(["path": "/refresh", "times": 1, "status": 500])
       let broken = try await shop.box.run("token", "--force-refresh")
@@ -57,7 +45,7 @@ import Testing
   }
 
   @Test func sessionThatCannotBeRenewed() async throws {
-    try await withShop(without: ["refresh"]) { shop, _ in
+    try await Shop.with(without: ["refresh"]) { shop, _ in
       for options in [["--force-refresh"], ["--min-ttl", "1h"]] {
         let run = try await shop.box.run(["token"] + options)
         #expect(run.status == 11, "\(options)")
@@ -73,7 +61,7 @@ import Testing
 
   /// Renewed where less is left, and refused where the server does not give so much.
   @Test func minimumTimeToLive() async throws {
-    try await withShop { shop, api in
+    try await Shop.with { shop, api in
       let first = try await shop.accessToken()
       var renewals = 0
       for (left, minimum, renews) in [
@@ -102,7 +90,7 @@ import Testing
   }
 
   @Test func shapes() async throws {
-    try await withShop { shop, api in
+    try await Shop.with { shop, api in
       let token = try await shop.accessToken()
       let end = try #require(try await shop.payload()["expires_at"]?.number)
       let json = try await shop.box.run("token", "--json", mayPrint: [token])

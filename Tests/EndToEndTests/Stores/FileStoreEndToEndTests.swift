@@ -1,7 +1,7 @@
 import Glibc
 import Testing
 
-/// Sessions without a keyring: the stores `file` and `plaintext` of contract section 7, rules B8, B9
+/// Sessions without a keyring: the stores `file` and `plaintext` of design 7, rules B8, B9
 /// and C1.
 @Suite struct FileStoreEndToEndTests {
   private static let isRoot = geteuid() == 0

@@ -15,10 +15,8 @@ import Testing
     sending requests: JSON = [:],
     _ body: @Sendable (Shop, FakeKeyring) async throws -> Void
   ) async throws {
-    try await Sandbox.with(.busOnly) { box in
-      let keyring = try await FakeKeyring.start(box)
-      let api = try await box.api()
-      let shop = try Shop(box, api.url)
+    try await Shop.with(kind: .busOnly, signsIn: false) { shop, api in
+      let keyring = try await FakeKeyring.start(shop.box)
       let login = try await shop.login()
       try #require(login.status == 0, "\(login.stderr)")
       try await api.reset()

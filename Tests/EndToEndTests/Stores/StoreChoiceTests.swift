@@ -1,7 +1,7 @@
 import Glibc
 import Testing
 
-/// Which store is used, and what the others may still hold: contract section 7, rule C1.
+/// Which store is used, and what the others may still hold: design 7, rule C1.
 @Suite struct StoreChoiceTests {
   // MARK: The name
 

@@ -1,13 +1,10 @@
 import Testing
 
 /// What another program may have put into the keyring, and variables that would lead elsewhere:
-/// contract sections 6 and 7, rule B12. Nothing that is not certainly the session is ever sent.
+/// design 6 and 7, rule B12. Nothing that is not certainly the session is ever sent.
 @Suite struct StoreContentTests {
   private func withShop(_ body: @Sendable (Shop, APIServer) async throws -> Void) async throws {
-    try await Sandbox.with { box in
-      let api = try await box.api()
-      let shop = try Shop(box, api.url)
-      try await shop.signIn()
+    try await Shop.with { shop, api in
       try await api.reset()
       try await body(shop, api)
     }

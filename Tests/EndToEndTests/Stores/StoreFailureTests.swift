@@ -1,8 +1,8 @@
 import Glibc
 import Testing
 
-/// The secret store is locked, missing, stopped or full of surprises: contract sections 3, 4 and 7,
-/// rule B12, the texts of screens.md. "Locked" never reads as "not signed in".
+/// The secret store is locked, missing, stopped or full of surprises: design 3, 4 and 7,
+/// rule B12. "Locked" never reads as "not signed in".
 @Suite struct StoreFailureTests {
   private static let locked =
     "authctl: the keyring is locked (gnome-keyring, collection \"Login\")\n"
@@ -27,10 +27,7 @@ import Testing
   private func withShop(
     _ kind: Sandbox.Kind = .keyring, _ body: @Sendable (Shop, APIServer) async throws -> Void
   ) async throws {
-    try await Sandbox.with(kind) { box in
-      let api = try await box.api()
-      let shop = try Shop(box, api.url)
-      if kind == .keyring { try await shop.signIn() }
+    try await Shop.with(kind: kind, signsIn: kind == .keyring) { shop, api in
       try await api.reset()
       try await body(shop, api)
     }

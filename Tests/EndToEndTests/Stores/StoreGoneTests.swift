@@ -118,10 +118,8 @@ import Testing
   /// With the dialog open: a prompter that takes it and never answers.
   @Test(arguments: ["keyring", "bus"])
   func goesWhileItsDialogIsOpen(_ what: String) async throws {
-    try await Sandbox.with { box in
-      let api = try await box.api()
-      let shop = try Shop(box, api.url)
-      try await shop.signIn()
+    try await Shop.with { shop, api in
+      let box = shop.box
       try await api.reset()
       try await box.lockKeyring()
       let monitor = try await BusMonitor(box, calls: "Prompt")

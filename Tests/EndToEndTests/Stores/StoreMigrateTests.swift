@@ -1,7 +1,7 @@
 import Glibc
 import Testing
 
-/// `authctl store migrate`: contract section 7, rule C1. A session is in one store or the other at
+/// `authctl store migrate`: design 7, rule C1. A session is in one store or the other at
 /// every moment, and the newer of two is never lost.
 @Suite struct StoreMigrateTests {
   private static let stores = ["secret-service", "file", "plaintext"]

@@ -1,7 +1,7 @@
 import Glibc
 import Testing
 
-/// `authctl store test`: contract sections 2 and 7, rules B4, B10 and B12.
+/// `authctl store test`: design 2 and 7, rules B4, B10 and B12.
 @Suite struct StoreTestTests {
   /// One check as JSON has it.
   private static func check(

@@ -1,7 +1,7 @@
 import Synchronization
 import Testing
 
-/// `authctl store unlock` with a password: contract section 4, rule C11.
+/// `authctl store unlock` with a password: design 4, rule C11.
 @Suite struct StoreUnlockTests {
   private static let unlocked = "The Secret Service (gnome-keyring) is unlocked.\n"
   private static let wrong =
@@ -17,10 +17,8 @@ import Testing
   private func withLocked(
     _ body: @Sendable (Shop, APIServer) async throws -> Void
   ) async throws {
-    try await Sandbox.with { box in
-      let api = try await box.api()
-      let shop = try Shop(box, api.url)
-      try await shop.signIn()
+    try await Shop.with { shop, api in
+      let box = shop.box
       try await box.lockKeyring()
       try await api.reset()
       box.canary.watch(box.keyringPassword)

@@ -256,6 +256,10 @@ final class Sandbox: Sendable {
 
   /// Starts DemoAPI with these options; it ends with the sandbox.
   func api(_ options: String...) async throws -> APIServer {
+    try await api(options)
+  }
+
+  func api(_ options: [String]) async throws -> APIServer {
     let child = try spawn(
       Launch(
         command: [try Built.demoAPI(), "--port", "0", "--until-eof"] + options,
@@ -368,14 +372,28 @@ final class Sandbox: Sendable {
       mkdir(folder, 0o700)
     }
     let bytes = Array(content.utf8)
-    let file = open(full, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode)
-    guard file >= 0 else { throw HarnessError("cannot write \(full): errno \(errno)") }
-    defer { Glibc.close(file) }
-    guard Glibc.write(file, bytes, bytes.count) == bytes.count, fchmod(file, mode) == 0 else {
+    guard mode & 0o111 == 0 ? write(bytes, to: full, mode) : install(bytes, at: full, mode) else {
       throw HarnessError("cannot write \(full): errno \(errno)")
     }
     canary.allow(file: full, bytes)
     return full
+  }
+
+  private func write(_ bytes: [UInt8], to path: String, _ mode: mode_t) -> Bool {
+    let file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode)
+    guard file >= 0 else { return false }
+    defer { Glibc.close(file) }
+    return Glibc.write(file, bytes, bytes.count) == bytes.count && fchmod(file, mode) == 0
+  }
+
+  /// Writes a program. A process of its own does it: a child that another thread starts meanwhile
+  /// has our descriptors until it executes its program, and what somebody has open for writing
+  /// cannot be run (ETXTBSY).
+  private func install(_ bytes: [UInt8], at path: String, _ mode: mode_t) -> Bool {
+    let script = "cat >'\(path)' && chmod \(String(mode, radix: 8)) '\(path)'"
+    guard let pipe = popen(script, "we") else { return false }
+    let isWhole = fwrite(bytes, 1, bytes.count, pipe) == bytes.count
+    return pclose(pipe) == 0 && isWhole
   }
 
   /// The content of a file below `root`; nil when there is none.

@@ -1,6 +1,6 @@
 internal import Glibc
 
-/// Reading and writing files of the configuration folder: the checks of security rule A3, and
+/// Reading and writing files of the configuration folder: the checks of rule A3, and
 /// writes that leave the old file or the new one, never half of one.
 enum ConfigFolder {
   /// Bytes that a configuration file may have.

@@ -1,7 +1,7 @@
 internal import Glibc
 
 /// A file with a secret that the user has named, opened through links and judged by what the open
-/// file is (security rule B10).
+/// file is (rule B10).
 package struct PrivateFile: ~Copyable {
   /// Open for reading; closed with the value.
   package let descriptor: Int32

@@ -1,7 +1,7 @@
 /// A JSON value (RFC 8259) as it was written: numbers keep their digits, objects their order and
 /// their doubled keys.
 ///
-/// Nothing here is wiped when it goes: what must be goes into a `Secret` (security rule C13).
+/// Nothing here is wiped when it goes: what must be goes into a `Secret` (rule C13).
 package enum JSONValue: Sendable {
   case null
   case bool(Bool)
@@ -68,7 +68,7 @@ package enum JSONPointerError: Error, Equatable, Sendable {
   /// It is not empty and does not begin with `/`, or a `~` is not followed by 0 or 1.
   case malformed
   /// A key on its way, named here, stands more than once in its object: programs differ in which
-  /// one they take (security rule C4; in an answer to a sign-in this is exit 15).
+  /// one they take (rule C4; in an answer to a sign-in this is exit 15).
   case doubledKey(String)
 }
 

@@ -16,7 +16,7 @@ extension JSONValue {
   ///
   /// Characters that could act on a terminal or hide in it (DEL, C1, bidirectional controls, zero
   /// width, tags) are written as `\u` escapes, so that the only control bytes are newlines and,
-  /// with `colour`, the escape sequences made here (security rule B4).
+  /// with `colour`, the escape sequences made here (rule B4).
   ///
   /// - Parameter colour: whether keys, strings and the rest get ANSI colours.
   package func prettyPrinted(colour: Bool) -> String {
@@ -26,7 +26,7 @@ extension JSONValue {
   }
 
   /// `json`, a text of JSON, as a terminal may have it: characters that could act on it or hide in
-  /// it are written as `\u` escapes, so that it means the same (security rule B4). Only strings
+  /// it are written as `\u` escapes, so that it means the same (rule B4). Only strings
   /// hold such characters; line ends between values stay.
   package static func shown(_ json: UnsafeRawBufferPointer) -> [UInt8] {
     var out = SecretBuilder(capacity: json.count)

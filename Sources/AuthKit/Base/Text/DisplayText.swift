@@ -1,5 +1,5 @@
 /// The one way foreign text takes to a person: words of a server, a profile, a certificate, a file
-/// name, a D-Bus error (security rule B4). What comes out moves no cursor, turns no writing
+/// name, a D-Bus error (rule B4). What comes out moves no cursor, turns no writing
 /// direction and begins no line.
 package enum DisplayText {
   /// `text` on one line, at most `limit` Unicode scalars long.
@@ -62,7 +62,7 @@ package enum DisplayText {
   }
 
   /// A command line that `/bin/sh` takes apart into exactly `words`; nil when there are none, or
-  /// when one holds a character that must not be printed as it is (security rule A13).
+  /// when one holds a character that must not be printed as it is (rule A13).
   package static func shellCommand(_ words: [String]) -> String? {
     guard !words.isEmpty else { return nil }
     var line: [UInt8] = []
@@ -83,7 +83,7 @@ package enum DisplayText {
   }
 
   /// A command line for the shells that know `$'...'` (POSIX.1-2024, section 2.2.4): what
-  /// `shellCommand` does not print stands in it by numbers (security rule C7). No word holds a NUL.
+  /// `shellCommand` does not print stands in it by numbers (rule C7). No word holds a NUL.
   package static func shellLine(_ words: [[UInt8]]) -> String {
     let shown = words.enumerated().map { index, word -> String in
       if let text = String(validating: word, as: UTF8.self),
@@ -110,8 +110,8 @@ package enum DisplayText {
     }
   }
 
-  // The general category Format holds what B4 names (U+200B-F, U+202A-E, U+2066-9, U+FEFF, the tag
-  // characters) and their like: U+00AD, U+061C, U+2060. Plane 14 has further invisible ones.
+  // The general category Format holds what rule B4 names (U+200B-F, U+202A-E, U+2066-9, U+FEFF, the
+  // tag characters) and their like: U+00AD, U+061C, U+2060. Plane 14 has further invisible ones.
   fileprivate static func replacement(for scalar: Unicode.Scalar) -> String? {
     if scalar == "\n" || scalar == "\r" { return " \u{23CE} " }
     guard isUnsafe(scalar) else { return nil }

@@ -1,5 +1,5 @@
 /// What can be said of a URL by its bytes alone. libcurl's parser has the last word, when a request
-/// is made of it (security rule A8).
+/// is made of it (rule A8).
 package enum URLText {
   /// Why `text` cannot be the base URL of an API; nil when nothing is wrong.
   static func problemOfBase(_ text: String) -> String? {
@@ -30,7 +30,7 @@ package enum URLText {
     let bytes = Array(text.utf8)
     if let start = authorityStart(bytes) {
       let end = bytes[start...].firstIndex { $0 == slash } ?? bytes.count
-      // Otherwise a value could become a part of the host (security rule A9).
+      // Otherwise a value could become a part of the host (rule A9).
       if end == bytes.count, !isWhole { return "nothing may be filled in before the path" }
       return problemOfAuthority(bytes[start..<end]) ?? problemOfPath(bytes[end...])
     }

@@ -19,7 +19,7 @@ package final class WebURL {
   /// libcurl's reading; none yet of a plain URL.
   private var opened: OpaquePointer?
 
-  /// Reads an absolute URL by the rules of A8.
+  /// Reads an absolute URL by rule A8.
   ///
   /// - Throws: `usage` for a person's URL, `origin_refused` for a server's.
   package convenience init(_ text: String, from source: URLSource) throws(Failure) {

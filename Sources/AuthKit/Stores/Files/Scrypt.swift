@@ -19,7 +19,7 @@ struct Scrypt: Equatable {
   var isStandard: Bool { log2N == 17 && r == 8 && p == 1 }
 
   /// What readers accept: at most a writer's costs, as the numbers come from a file before it is
-  /// known who wrote it (security rule B9).
+  /// known who wrote it (rule B9).
   var isAccepted: Bool {
     (15...17).contains(log2N) && r == 8 && p == 1
       && hexDecoded(salt.utf8)?.count == 16

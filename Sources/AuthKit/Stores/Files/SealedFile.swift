@@ -1,4 +1,4 @@
-/// A session as the store `file` keeps it (security rule B9). No files are read or written here.
+/// A session as the store `file` keeps it (rule B9). No files are read or written here.
 ///
 ///     AUTHCTL1        8 bytes
 ///     header length   4 bytes, the highest first

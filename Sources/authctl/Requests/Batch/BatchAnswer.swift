@@ -7,7 +7,7 @@ struct BatchAnswer {
   var head: ResponseHead?
   var mask: HeaderMask?
   var body = ByteBuffer()
-  /// A failure in the form of contract section 2.
+  /// A failure in the form of design 2.
   var error: JSONValue?
 
   init(id: JSONValue) { self.id = id }
