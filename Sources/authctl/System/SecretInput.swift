@@ -203,28 +203,23 @@ final class SecretReader {
     from descriptor: Int32, _ kind: SecretKind, _ stream: String, _ option: String
   ) throws(Failure) -> Secret {
     var line = SecretBuilder(capacity: kind.limit + 2)
-    var byte: UInt8 = 0
     // Room for the line and its CR LF; anything longer is refused below for its length.
     while line.count < kind.limit + 2 {
-      let count = Glibc.read(descriptor, &byte, 1)
-      if count == 1 {
+      let byte: UInt8?
+      do throws(SystemError) { byte = try Descriptor.byte(descriptor) } catch {
+        throw Failure(.usage, "\(option): \(stream): \(error.reason)")
+      }
+      if let byte {
         line.append(byte)
         if byte == UInt8(ascii: "\n") { break }
-      } else if count == 0 {
-        if line.count == 0 && !isRegular(descriptor) {
-          throw Failure(
-            .inputNeeded, "\(stream) ended before the \(kind.name)",
-            hint: "\(option) reads one line")
-        }
+      } else if line.count == 0 && !isRegular(descriptor) {
+        throw Failure(
+          .inputNeeded, "\(stream) ended before the \(kind.name)",
+          hint: "\(option) reads one line")
+      } else {
         break
-      } else if errno == EAGAIN {
-        var waiting = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-        poll(&waiting, 1, -1)
-      } else if errno != EINTR {
-        throw Failure(.usage, "\(option): \(stream): \(String(cString: strerror(errno)))")
       }
     }
-    byte = 0
     return try line.secret().withBytes { bytes throws(Failure) in
       let text = SecretText.firstLine(bytes)
       return try SecretText.checked(text, name: kind.name, from: option, limit: kind.limit)

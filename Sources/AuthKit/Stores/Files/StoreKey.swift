@@ -142,9 +142,11 @@ package final class StoreKey {
         .storeLocked, "\(shown) lies in the state folder, beside what it seals",
         hint: "keep the key apart: a copy of the folder would open itself")
     }
-    guard let content = Self.content(file.descriptor) else {
-      throw Failure(
-        .storeLocked, "\(shown): \(String(cString: strerror(errno)).asciiLowercased)")
+    let content: Secret
+    do throws(SystemError) {
+      content = try Descriptor.contents(file.descriptor, limit: Self.longest)
+    } catch {
+      throw Failure(.storeLocked, "\(shown): \(error.reason.asciiLowercased)")
     }
     guard !content.withBytes(Self.isLine) else {
       throw Failure(
@@ -168,20 +170,6 @@ package final class StoreKey {
 
   /// 64 digits and CR LF.
   private static let longest = 66
-
-  /// All of a small file, or so much that it is seen to be too long; nil for an error of reading.
-  private static func content(_ descriptor: Int32) -> Secret? {
-    var content = SecretBuilder(capacity: longest + 1)
-    var byte: UInt8 = 0
-    while content.count <= longest {
-      let count = Glibc.read(descriptor, &byte, 1)
-      if count < 0, errno == EINTR { continue }
-      guard count >= 0 else { return nil }
-      if count == 0 { break }
-      content.append(byte)
-    }
-    return content.secret()
-  }
 
   /// Whether 32 bytes are a phrase that somebody typed, with the line end of their editor. Of random
   /// bytes one key in 10^15 looks like that.
