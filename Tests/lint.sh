@@ -82,6 +82,8 @@ door 'the environment is read in Main.swift and handed on' \
 door 'the clock is read in Clock.swift' \
   'CLOCK_REALTIME|(?<![\w.])time\s*\(\s*(nil|NULL|&)|gettimeofday|\bDate\s*\(|SystemClock' \
   Sources/authctl/System/Clock.swift
+door "authctl's own variables are listed in Variable.swift" '"AUTHCTL_\w*"' \
+  Sources/AuthKit/Base/Variable.swift
 # Bounds of waiting, which no test sets.
 door 'time limits are kept by the store and by password commands; waits are timed by Clock.uptime' \
   'CLOCK_MONOTONIC|ContinuousClock|SuspendingClock' Sources/authctl/System/Clock.swift \

@@ -43,13 +43,13 @@ enum SecretKind: Int, CaseIterable {
 
   /// The environment variable that gives it. Tokens have none: `AUTHCTL_TOKEN` replaces a
   /// session, it does not make one.
-  var variable: String? {
+  var variable: Variable? {
     switch self {
-    case .password: "AUTHCTL_PASSWORD"
-    case .otp: "AUTHCTL_OTP"
-    case .clientSecret: "AUTHCTL_CLIENT_SECRET"
-    case .appKey: "AUTHCTL_APP_KEY"
-    case .proxyUser: "AUTHCTL_PROXY_USER"
+    case .password: .password
+    case .otp: .otp
+    case .clientSecret: .clientSecret
+    case .appKey: .appKey
+    case .proxyUser: .proxyUser
     case .token, .refreshToken, .keyPassphrase: nil
     }
   }
@@ -128,7 +128,7 @@ final class SecretReader {
 
   /// Whether an option or a variable gives it, so that nobody need be asked.
   func isGiven(_ kind: SecretKind) -> Bool {
-    sources[kind] != nil || kind.variable.map { environment[$0] != nil } ?? false
+    sources[kind] != nil || kind.variable.map { environment[$0.rawValue] != nil } ?? false
   }
 
   /// The secret; without an option and a variable, what `prompt` answers.
@@ -150,7 +150,7 @@ final class SecretReader {
     _ kind: SecretKind, _ prompt: (() throws(Failure) -> Secret)?
   ) throws(Failure) -> Secret? {
     guard let source = sources[kind] else {
-      if let variable = kind.variable, let value = environment[variable] {
+      if let variable = kind.variable?.rawValue, let value = environment[variable] {
         return try fromVariable(variable, value, kind)
       }
       return try prompt?()

@@ -26,8 +26,8 @@ package final class StoreKey {
     self.redactor = redactor
   }
 
-  private static let fileVariable = "AUTHCTL_STORE_KEY_FILE"
-  private static let passphraseVariable = "AUTHCTL_STORE_PASSPHRASE"
+  private static let fileVariable = Variable.storeKeyFile.rawValue
+  private static let passphraseVariable = Variable.storePassphrase.rawValue
   private static let makeOne = "(umask 077; head -c 32 /dev/urandom >FILE) makes one"
 
   /// Whether there is anything that could be the key.
@@ -117,8 +117,8 @@ package final class StoreKey {
   }
 
   private func source() throws(Failure) -> Source? {
-    let file = environment[Self.fileVariable] ?? ""
-    let phrase = (environment[Self.passphraseVariable] ?? "").trimmingLineEnd
+    let file = environment[.storeKeyFile] ?? ""
+    let phrase = (environment[.storePassphrase] ?? "").trimmingLineEnd
     guard file.isEmpty || phrase.isEmpty else {
       throw Failure(
         .usage, "\(Self.fileVariable) and \(Self.passphraseVariable) are both set",
@@ -126,9 +126,9 @@ package final class StoreKey {
     }
     if !file.isEmpty { return .file(file, option: Self.fileVariable) }
     if !phrase.isEmpty { return .passphrase(SharedSecret(phrase)) }
-    guard let folder = environment["CREDENTIALS_DIRECTORY"], !folder.isEmpty else { return nil }
+    guard let folder = environment[.credentialsFolder] else { return nil }
     let path = folder + "/authctl-store-key"
-    return access(path, F_OK) == 0 ? .file(path, option: "CREDENTIALS_DIRECTORY") : nil
+    return access(path, F_OK) == 0 ? .file(path, option: Variable.credentialsFolder.rawValue) : nil
   }
 
   // MARK: Key files
