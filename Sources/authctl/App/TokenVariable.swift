@@ -21,7 +21,8 @@ extension App {
     var values = TemplateValues()
     values[.accessToken] = SharedSecret(
       try checked(
-        variable == Variable.tokenFile.rawValue ? try tokenFile(value) : try token(value, from: variable),
+        variable == Variable.tokenFile.rawValue
+          ? try tokenFile(value) : try token(value, from: variable),
         variable))
     // One origin: no list was fixed at a sign-in, and a profile can be edited.
     var session = Session(
