@@ -82,6 +82,8 @@ door 'the environment is read in Main.swift and handed on' \
 door 'the clock is read in Clock.swift' \
   'CLOCK_REALTIME|(?<![\w.])time\s*\(\s*(nil|NULL|&)|gettimeofday|\bDate\s*\(|SystemClock' \
   Sources/authctl/System/Clock.swift
+door "authctl's own variables are listed in Variable.swift" '"AUTHCTL_\w*"' \
+  Sources/AuthKit/Base/Variable.swift
 # Bounds of waiting, which no test sets.
 door 'time limits are kept by the store and by password commands; waits are timed by Clock.uptime' \
   'CLOCK_MONOTONIC|ContinuousClock|SuspendingClock' Sources/authctl/System/Clock.swift \
@@ -96,10 +98,11 @@ door 'standard output and standard error are written by StandardStream.swift' "$
   Sources/authctl/System/StandardStream.swift Sources/authctl/Help/Manual.swift \
   Sources/authctl/System/Secret{Command,Input}.swift Sources/AuthKit/Base/Hardening.swift
 writes='\bGlibc\.p?writev?\s*\(|(?<![\w.])p?writev?\s*\(\s*[\w.]+(\[\d\])?\s*,\s*&?[\w.]+\s*,\s*\w'
+writes+='|\bDescriptor\.write\s*\('
 door 'write(2) is called by these files, each for descriptors of its own' "$writes" \
-  Sources/authctl/System/{StandardStream,Terminal,File,TokenFile,Signals}.swift \
-  Sources/authctl/Help/Manual.swift Sources/AuthKit/Base/Files/ConfigFolder.swift \
-  Sources/AuthKit/HTTP/BodyFile.swift Sources/AuthKit/Stores/Files/SessionFolder.swift
+  Sources/authctl/System/{StandardStream,Terminal,File,Signals}.swift \
+  Sources/authctl/Help/Manual.swift Sources/AuthKit/HTTP/BodyFile.swift \
+  Sources/AuthKit/Base/Files/{Descriptor,AtomicFile}.swift
 # A number on a line with an exit code, but 0; the table itself is the one place that has them.
 exit_code='exitCode\b.*(?<![\w.])[1-9]\d*\b|(?<![\w.])[1-9]\d*\b.*\bexitCode\b'
 exit_code+='|(?<![\w.])exit\s*\(\s*[1-9]'

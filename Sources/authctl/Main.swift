@@ -132,9 +132,9 @@ enum Main {
 
   /// Variables that name files, folders and servers for authctl itself.
   private static let names: Set<String> = [
-    "HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR", "CREDENTIALS_DIRECTORY",
-    "CURL_CA_BUNDLE", "SSL_CERT_FILE", "SSL_CERT_DIR", "DBUS_SESSION_BUS_ADDRESS", "PAGER",
-    "KUBERNETES_EXEC_INFO",
+    "HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR", "CURL_CA_BUNDLE",
+    "SSL_CERT_FILE", "SSL_CERT_DIR", "DBUS_SESSION_BUS_ADDRESS", "PAGER", "KUBERNETES_EXEC_INFO",
+    Variable.credentialsFolder.rawValue,
   ]
 
   /// The one reading of the environment.
@@ -145,7 +145,7 @@ enum Main {
       let isValid = String(validatingCString: text) != nil
       let line = String(cString: text)
       let name = String(decoding: line.utf8.prefix { $0 != UInt8(ascii: "=") }, as: UTF8.self)
-      if !isValid, name.utf8.starts(with: "AUTHCTL_".utf8) || names.contains(name) {
+      if !isValid, Variable.isOwn(name) || names.contains(name) {
         throw Failure(.usage, "\(DisplayText.oneLine(name, limit: 60)) is not valid UTF-8")
       }
       if let mark = line.utf8.firstIndex(of: UInt8(ascii: "=")) {

@@ -132,14 +132,10 @@ package final class BodyFile {
   /// Bytes of the pipe itself; 0 at its end.
   private func next(into buffer: UnsafeMutableRawBufferPointer) throws(Failure) -> Int {
     while !hasEnded {
-      let count = Glibc.read(descriptor, buffer.baseAddress, buffer.count)
-      if count < 0, errno == EAGAIN {
-        var waiting = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-        poll(&waiting, 1, -1)
-        continue
+      let count: Int
+      do throws(SystemError) { count = try Descriptor.read(descriptor, into: buffer) } catch {
+        throw unreadable(error.number)
       }
-      if count < 0, errno == EINTR { continue }
-      if count < 0 { throw unreadable(errno) }
       hasEnded = count == 0
       let left = filtered(buffer, count)
       if left > 0 { return left }

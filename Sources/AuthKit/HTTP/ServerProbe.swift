@@ -101,21 +101,6 @@ package enum Proxies {
     name.asciiLowercased.utf8.reversed().starts(with: "_proxy".utf8.reversed())
   }
 
-  static func decoded(_ bytes: ArraySlice<UInt8>) -> [UInt8] {
-    var decoded: [UInt8] = []
-    var rest = bytes
-    while var byte = rest.popFirst() {
-      if byte == UInt8(ascii: "%"), rest.count >= 2,
-        let value = UInt8(String(decoding: rest.prefix(2), as: UTF8.self), radix: 16)
-      {
-        byte = value
-        rest = rest.dropFirst(2)
-      }
-      decoded.append(byte)
-    }
-    return decoded
-  }
-
   /// A remark of libcurl's without the proxy's address, in which a password may stand: by place, for
   /// a short one is not known by its value.
   ///
@@ -181,7 +166,7 @@ extension Redactor {
   private func learnEncoded(_ bytes: ArraySlice<UInt8>) {
     learn(String(decoding: bytes, as: UTF8.self))
     guard bytes.contains(UInt8(ascii: "%")) else { return }
-    learn(String(decoding: Proxies.decoded(bytes), as: UTF8.self))
+    learn(String(decoding: percentDecoded(bytes), as: UTF8.self))
   }
 }
 

@@ -22,14 +22,9 @@ enum NamedFile {
     {
       return "system"
     }
-    var bytes: [UInt8] = []
-    var buffer = [UInt8](repeating: 0, count: 65_536)
-    while true {
-      let count = read(descriptor, &buffer, buffer.count)
-      if count < 0, errno == EINTR { continue }
-      guard count >= 0, bytes.count <= largest else { return "" }
-      if count == 0 { return (try? Crypto.sha256Hex(bytes)) ?? "" }
-      bytes += buffer[..<count]
-    }
+    guard let contents = try? Descriptor.contents(descriptor, limit: largest),
+      contents.count <= largest
+    else { return "" }
+    return (try? Crypto.sha256Hex(contents.withBytes { Array($0) })) ?? ""
   }
 }

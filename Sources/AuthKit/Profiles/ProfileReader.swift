@@ -79,7 +79,7 @@ package enum ProfileReader {
       throw failure
     }
     if let problem = URLText.problemOfBase(url) { throw values.failure("url", nil, problem) }
-    var reader = RecipeReader(values, folder: folder(of: file))
+    var reader = RecipeReader(values, folder: file.map(parentFolder(of:)) ?? ".")
     return Profile(
       name: name, file: file, url: url, preset: preset, account: try account(values),
       recipe: try reader.read(), values: values.effective)
@@ -115,11 +115,5 @@ package enum ProfileReader {
       throw values.failure("account", nil, "must have no control characters")
     }
     return account
-  }
-
-  private static func folder(of file: String?) -> String {
-    guard let file, let slash = file.utf8.lastIndex(of: UInt8(ascii: "/")) else { return "." }
-    let folder = String(decoding: file.utf8[..<slash], as: UTF8.self)
-    return folder.isEmpty ? "/" : folder
   }
 }

@@ -143,7 +143,7 @@ package struct ProfileStore: Sendable {
   package static func text(ofFile path: String) throws(Failure) -> String {
     let file = try file(path)
     let label = DisplayText.oneLine(path, limit: 200)
-    let folder = ConfigFolder.parent(of: file.path)
+    let folder = parentFolder(of: file.path)
     var text = file.text
     for name in ["ca_file", "client_cert", "client_key"] {
       let document = try TOMLDocument(text, label: label)

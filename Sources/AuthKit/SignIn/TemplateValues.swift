@@ -52,7 +52,7 @@ extension Template.Name {
     case .appKey: "--app-key-stdin, --app-key-file F, --app-key-command C, AUTHCTL_APP_KEY"
     case .clientSecret:
       "--client-secret-stdin, --client-secret-file F, --client-secret-command C, "
-        + "AUTHCTL_CLIENT_SECRET"
+        + Variable.clientSecret.rawValue
     default:
       isField ? "--field \(description.dropFirst(6))=VALUE" : "authctl login gets it"
     }

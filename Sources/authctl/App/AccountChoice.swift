@@ -26,7 +26,7 @@ extension App {
   /// The account that an option, a variable or the profile names.
   func namedAccount(_ profile: Profile) -> (name: String, reason: String)? {
     if let name = globals.username { return (name, "from -u") }
-    if let name = environment["AUTHCTL_USERNAME"], !name.isEmpty {
+    if let name = environment[.username] {
       return (name, "from AUTHCTL_USERNAME")
     }
     return profile.account.map { ($0, "profile's account") }

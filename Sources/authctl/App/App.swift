@@ -37,9 +37,10 @@ final class App {
       quiet: globals.quiet, verbosity: globals.verbose,
       errorsAsJSON: Self.wantsJSONErrors(globals, json, environment), redactor: redactor,
       environment: environment)
-    for (name, value) in environment where Self.isSecretVariable(name) {
+    for (name, value) in environment {
+      guard let variable = Variable(named: name), variable.isSecret else { continue }
       redactor.learn(value)
-      if ["AUTHCTL_APP_KEY", "AUTHCTL_PROXY_USER"].contains(name) { redactor.learn(appKey: value) }
+      if variable == .appKey || variable == .proxyUser { redactor.learn(appKey: value) }
     }
     redactor.learnProxies(of: environment)
     profiles = Self.profiles(environment)
@@ -48,7 +49,7 @@ final class App {
   static func profiles(_ environment: [String: String]) -> ProfileStore {
     ProfileStore(
       configDirectory: folder(
-        environment, own: "AUTHCTL_CONFIG_DIR", xdg: "XDG_CONFIG_HOME", inHome: ".config"),
+        environment, own: .configFolder, xdg: "XDG_CONFIG_HOME", inHome: ".config"),
       home: environment["HOME"], homelessHint: homelessHint(environment))
   }
 
@@ -56,22 +57,14 @@ final class App {
     _ globals: Globals?, _ json: Bool, _ environment: [String: String]
   ) -> Bool {
     if let errors = globals?.errors { return errors == .json }
-    return json || environment["AUTHCTL_ERRORS"] == "json"
-  }
-
-  private static func isSecretVariable(_ name: String) -> Bool {
-    name.utf8.starts(with: "AUTHCTL_TOKEN".utf8) && name != "AUTHCTL_TOKEN_FILE"
-      || [
-        "AUTHCTL_PASSWORD", "AUTHCTL_OTP", "AUTHCTL_CLIENT_SECRET", "AUTHCTL_APP_KEY",
-        "AUTHCTL_STORE_PASSPHRASE", "AUTHCTL_PROXY_USER",
-      ].contains(name)
+    return json || environment[.errors] == "json"
   }
 
   /// `$OWN`, else `$XDG/authctl`, else `~/…/authctl`.
   private static func folder(
-    _ environment: [String: String], own: String, xdg: String, inHome: String
+    _ environment: [String: String], own: Variable, xdg: String, inHome: String
   ) -> String {
-    if let folder = environment[own], !folder.isEmpty { return absolute(folder) }
+    if let folder = environment[own] { return absolute(folder) }
     // The XDG specification: a relative path is to be ignored.
     if let folder = environment[xdg], folder.utf8.first == UInt8(ascii: "/") {
       return folder + "/authctl"
@@ -94,8 +87,9 @@ final class App {
   }
 
   private static func homelessHint(_ environment: [String: String]) -> String? {
-    let others = ["AUTHCTL_CONFIG_DIR", "XDG_CONFIG_HOME"].compactMap { environment[$0] }
-    guard others.allSatisfy(\.isEmpty), knownHome(environment) == nil else { return nil }
+    guard environment[.configFolder] == nil, (environment["XDG_CONFIG_HOME"] ?? "").isEmpty,
+      knownHome(environment) == nil
+    else { return nil }
     return "no home folder here: set HOME or AUTHCTL_CONFIG_DIR, or give -p FILE"
   }
 
@@ -119,7 +113,7 @@ final class App {
   /// The folder of locks and session files, whole.
   func stateFolder() -> String {
     Self.folder(
-      environment, own: "AUTHCTL_STATE_DIR", xdg: "XDG_STATE_HOME", inHome: ".local/state")
+      environment, own: .stateFolder, xdg: "XDG_STATE_HOME", inHome: ".local/state")
   }
 
   /// The folder of the locks of sessions.
@@ -132,10 +126,12 @@ final class App {
   }
 
   /// Whether somebody may be asked: a terminal, and nothing that says no.
-  var mayAsk: Bool { !globals.noInput && !isOn("AUTHCTL_NO_INPUT") && Terminal.isThere }
+  var mayAsk: Bool { !globals.noInput && !isOn(.noInput) && Terminal.isThere }
 
   /// Whether a variable says yes.
-  func isOn(_ name: String) -> Bool { ["1", "true", "yes"].contains(environment[name] ?? "") }
+  func isOn(_ variable: Variable) -> Bool {
+    ["1", "true", "yes"].contains(environment[variable] ?? "")
+  }
 
   /// The terminal to ask at.
   ///

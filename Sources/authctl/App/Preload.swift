@@ -42,11 +42,11 @@ struct Preload: OptionSet {
   }
 
   private static func isSealed(_ config: Config?, _ environment: [String: String]) -> Bool {
-    config?.store == .file || environment["AUTHCTL_STORE"] == StoreName.file.rawValue
+    config?.store == .file || environment[.store] == StoreName.file.rawValue
   }
 
   private static func isElsewhere(_ words: [String], _ environment: [String: String]) -> Bool {
-    App.namesToken(environment) || !(environment["AUTHCTL_STORE"] ?? "").isEmpty
+    App.namesToken(environment) || environment[.store] != nil
       || words.contains {
         $0.utf8.starts(with: "--store".utf8) || ["--anonymous", "--help", "-h"].contains($0)
       }

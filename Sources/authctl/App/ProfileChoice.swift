@@ -25,10 +25,10 @@ extension App {
       return ProfileChoice(profile: try load(name), reason: "from -p")
     }
     if let target, isURL(target), let choice = try chooseByURL(target) { return choice }
-    if let name = environment["AUTHCTL_PROFILE"], !name.isEmpty {
+    if let name = environment[.profile] {
       return ProfileChoice(profile: try load(name), reason: "from AUTHCTL_PROFILE")
     }
-    if let url = environment["AUTHCTL_URL"], !url.isEmpty {
+    if let url = environment[.url] {
       return ProfileChoice(profile: try transient(url), reason: "from AUTHCTL_URL")
     }
     if let name = try config().defaultProfile {
@@ -97,7 +97,7 @@ extension App {
   /// - Throws: `usage` when that leaves more than one.
   func one(of found: [Profile], for url: WebURL) throws(Failure) -> Profile? {
     if found.count < 2 { return found.first }
-    let preferred = [environment["AUTHCTL_PROFILE"], try config().defaultProfile].compactMap { $0 }
+    let preferred = [environment[.profile], try config().defaultProfile].compactMap { $0 }
     for name in preferred {
       if let profile = found.first(where: { $0.name == name }) { return profile }
     }
@@ -137,6 +137,7 @@ extension App {
     let origin = try WebURL(url, from: .person).origin
     return try ProfileReader.read(
       text: "url = \(JSONValue.string(url).serialized())\n",
-      name: ProfileStore.name(fromHost: origin.host, taken: []), file: nil, label: "AUTHCTL_URL")
+      name: ProfileStore.name(fromHost: origin.host, taken: []), file: nil,
+      label: Variable.url.rawValue)
   }
 }

@@ -11,13 +11,12 @@ extension App {
 
   /// Whether a variable gives some profile a token, so that the store need not be asked.
   static func namesToken(_ environment: [String: String]) -> Bool {
-    environment.contains { $0.utf8.starts(with: "AUTHCTL_TOKEN".utf8) && !$1.isEmpty }
+    environment.contains { Variable(named: $0)?.isToken == true && !$1.isEmpty }
   }
 
   /// The name of that store.
   func storeName() throws(Failure) -> StoreName {
-    let variable = environment["AUTHCTL_STORE"].flatMap { $0.isEmpty ? nil : $0 }
-    if let text = globals.store ?? variable { return try StoreName(named: text) }
+    if let text = globals.store ?? environment[.store] { return try StoreName(named: text) }
     return try config().store
   }
 

@@ -7,8 +7,8 @@ extension App {
   /// - Throws: `origin_refused` when `AUTHCTL_TOKEN` belongs to another origin, `usage` when
   ///   `AUTHCTL_TOKEN_FOR_NAME` fits two profiles (rule A1).
   func environmentSession(for choice: ProfileChoice) throws(Failure) -> Session? {
-    let own = "AUTHCTL_TOKEN_FOR_" + Self.variableName(of: choice.profile.name)
-    let variables = [own, "AUTHCTL_TOKEN", "AUTHCTL_TOKEN_FILE"]
+    let own = Variable.token(of: choice.profile.name)
+    let variables = [own, Variable.token.rawValue, Variable.tokenFile.rawValue]
     guard let variable = variables.first(where: { !(environment[$0] ?? "").isEmpty }),
       let value = environment[variable]
     else { return nil }
@@ -21,7 +21,8 @@ extension App {
     var values = TemplateValues()
     values[.accessToken] = SharedSecret(
       try checked(
-        variable == "AUTHCTL_TOKEN_FILE" ? try tokenFile(value) : try token(value, from: variable),
+        variable == Variable.tokenFile.rawValue
+          ? try tokenFile(value) : try token(value, from: variable),
         variable))
     // One origin: no list was fixed at a sign-in, and a profile can be edited.
     var session = Session(
@@ -34,18 +35,18 @@ extension App {
 
   /// The variable that gives a profile its token, for remarks; the token itself is not read.
   func tokenVariable(of profile: Profile) -> String? {
-    let own = "AUTHCTL_TOKEN_FOR_" + Self.variableName(of: profile.name)
+    let own = Variable.token(of: profile.name)
     if !(environment[own] ?? "").isEmpty { return own }
     let choice = ProfileChoice(profile: profile, reason: "")
-    return ["AUTHCTL_TOKEN", "AUTHCTL_TOKEN_FILE"].first { variable in
-      !(environment[variable] ?? "").isEmpty && (try? checkPin(variable, choice)) != nil
-    }
+    return [Variable.token, .tokenFile].first { variable in
+      environment[variable] != nil && (try? checkPin(variable.rawValue, choice)) != nil
+    }?.rawValue
   }
 
   /// `AUTHCTL_TOKEN` serves one origin: that of `AUTHCTL_URL`, else of the profile that is named.
   private func checkPin(_ variable: String, _ choice: ProfileChoice) throws(Failure) {
     let origin = try WebURL(choice.profile.url, from: .person).origin
-    if let url = environment["AUTHCTL_URL"], !url.isEmpty {
+    if let url = environment[.url] {
       let pinned = try WebURL(url, from: .person).origin
       if pinned == origin { return }
       throw Failure(
@@ -60,9 +61,8 @@ extension App {
 
   /// A variable's name does not tell `my-shop` from `my.shop`: one that fits both serves neither.
   private func checkName(_ variable: String, _ profile: Profile) throws(Failure) {
-    let start = "AUTHCTL_TOKEN_FOR_"
     let others = try profiles.names().filter {
-      !$0.utf8.elementsEqual(profile.name.utf8) && start + Self.variableName(of: $0) == variable
+      !$0.utf8.elementsEqual(profile.name.utf8) && Variable.token(of: $0) == variable
     }
     guard !others.isEmpty else { return }
     throw Failure(
@@ -74,7 +74,7 @@ extension App {
 
   /// Whether `AUTHCTL_PROFILE` names another profile, a file in place perhaps.
   private func isNamedElsewhere(_ choice: ProfileChoice) -> Bool {
-    guard let name = environment["AUTHCTL_PROFILE"], !name.isEmpty else { return false }
+    guard let name = environment[.profile] else { return false }
     return !name.utf8.elementsEqual(choice.profile.name.utf8)
   }
 
@@ -93,17 +93,10 @@ extension App {
   }
 
   private func tokenFile(_ path: String) throws(Failure) -> Secret {
-    let source = SecretSource(kind: .token, file: path, variable: "AUTHCTL_TOKEN_FILE")
+    let source = SecretSource(kind: .token, file: path, variable: Variable.tokenFile.rawValue)
     guard path != "-", let secret = try secrets([source]).read(.token) else {
       throw Failure(.inputNeeded, "AUTHCTL_TOKEN_FILE names no token")
     }
     return secret
-  }
-
-  private static func variableName(of profile: String) -> String {
-    String(
-      decoding: profile.utf8.map { byte in
-        byte.isLetter ? byte & 0xDF : byte.isDigit ? byte : UInt8(ascii: "_")
-      }, as: UTF8.self)
   }
 }

@@ -5,7 +5,7 @@ extension App {
   private var trustRecord: TrustRecord { TrustRecord(folder: stateFolder() + "/trust") }
 
   /// Whether `--trust` or `AUTHCTL_TRUST=1` was given.
-  private var hasTrust: Bool { globals.trust || isOn("AUTHCTL_TRUST") }
+  private var hasTrust: Bool { globals.trust || isOn(.trust) }
 
   /// Lets a file in place be used that decides how secrets travel: after a yes on the terminal, now
   /// or before, or with `--trust`. One that decides nothing of that kind is used as it is.
@@ -15,7 +15,7 @@ extension App {
   func requireTrust(in profile: Profile, mayAsk: Bool = true) throws(Failure) {
     guard profile.isInPlace, agreedTo != profile.name else { return }
     let recipients = try profile.recipients()
-    guard !recipients.risks.isEmpty, !isOn("AUTHCTL_TRUST"), !trustRecord.covers(profile) else {
+    guard !recipients.risks.isEmpty, !isOn(.trust), !trustRecord.covers(profile) else {
       return
     }
     let name = DisplayText.oneLine(profile.name, limit: 200)

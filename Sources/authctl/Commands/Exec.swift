@@ -169,10 +169,9 @@ struct Exec: Command {
   // MARK: - Environment
 
   /// What `--env` does not set: how programs are found, and what says whose a token is.
-  private static let forbidden = [
-    "PATH", "IFS", "BASH_ENV", "ENV", "AUTHCTL_URL", "AUTHCTL_PROFILE",
-  ]
-  private static let forbiddenStarts = ["LD_", "AUTHCTL_TOKEN_"]
+  private static let forbidden =
+    ["PATH", "IFS", "BASH_ENV", "ENV"] + [Variable.url, .profile].map(\.rawValue)
+  private static let forbiddenStarts = ["LD_", Variable.token.rawValue + "_"]
 
   /// The program's variables. Whatever it gets of the session, it gets with the API that this is
   /// for; an inherited token, of whatever API, is taken away (rule A1).
@@ -180,15 +179,15 @@ struct Exec: Command {
     for handed: HandedSession, _ variables: [(name: String, template: String)],
     _ keeper: SessionKeeper, _ app: App
   ) throws(Failure) -> [String: String] {
-    var environment = SecretCommand.withoutSecrets(app.environment)
+    var environment = app.environment.withoutSecrets
     // Set by an outer `exec --file`.
     environment["BEARER_TOKEN_FILE"] = nil
     for name in envKeep { environment[name] = app.environment[name] }
     let profile = keeper.api.profile
-    environment["AUTHCTL_URL"] = profile.url
+    environment[.url] = profile.url
     // What only AUTHCTL_URL describes has no name by which it could be found.
-    environment["AUTHCTL_PROFILE"] = profile.file == nil ? nil : profile.name
-    if env.isEmpty, !file { environment["AUTHCTL_TOKEN"] = try handed.text("{access_token}") }
+    environment[.profile] = profile.file == nil ? nil : profile.name
+    if env.isEmpty, !file { environment[.token] = try handed.text("{access_token}") }
     for variable in variables {
       environment[variable.name] = try handed.text(variable.template, passwords: allowPassword)
     }
@@ -197,7 +196,7 @@ struct Exec: Command {
 
   /// Refuses to keep an inherited token that would be taken for one of this API.
   private func checkKeptVariables() throws(Failure) {
-    let ours = ["AUTHCTL_TOKEN", "AUTHCTL_TOKEN_FILE"]
+    let ours = [Variable.token, .tokenFile].map(\.rawValue)
     guard let name = envKeep.first(where: ours.contains) else { return }
     throw Failure(
       .usage, "--env-keep \(name): the program gets a token of the profile, and no other",
@@ -253,8 +252,8 @@ struct Exec: Command {
   private func fileVariables(_ tokenFile: TokenFile?) -> [(String, String)] {
     guard let tokenFile else { return [] }
     return [
-      ("AUTHCTL_TOKEN_FILE", tokenFile.path), ("BEARER_TOKEN_FILE", tokenFile.path),
-      ("AUTHCTL_TOKEN_DIR", tokenFile.folder),
+      (Variable.tokenFile.rawValue, tokenFile.path), ("BEARER_TOKEN_FILE", tokenFile.path),
+      (Variable.tokenFolder.rawValue, tokenFile.folder),
     ]
   }
 

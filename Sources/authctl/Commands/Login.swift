@@ -85,8 +85,8 @@ struct Login: Command {
 
   /// The first question to somebody who begins, at a terminal and without any profile.
   private func askForAddress(_ app: App) throws(Failure) -> String? {
-    let names = ["AUTHCTL_PROFILE", "AUTHCTL_URL"].compactMap { app.environment[$0] }
-    guard globals.profile == nil, names.allSatisfy(\.isEmpty), try app.profiles.names().isEmpty,
+    let name = globals.profile ?? app.environment[.profile] ?? app.environment[.url]
+    guard name == nil, try app.profiles.names().isEmpty,
       app.mayAsk, let terminal = Terminal.open()
     else { return nil }
     return try terminal.ask(

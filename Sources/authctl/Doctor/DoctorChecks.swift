@@ -146,7 +146,7 @@ struct DoctorChecks {
 
   /// Names alone: most of the values are nobody else's business.
   mutating func variables() {
-    let names = app.environment.keys.filter { $0.utf8.starts(with: "AUTHCTL_".utf8) }
+    let names = app.environment.keys.filter(Variable.isOwn)
       .sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
     if !names.isEmpty { checks.add("variables", .ok, names.joined(separator: ", ")) }
   }
@@ -173,10 +173,7 @@ struct DoctorChecks {
 
   private mutating func tellMissing(_ failure: Failure, _ names: [String]) {
     if failure.kind == .notSignedIn || configIsWrong { return }
-    func variable(_ name: String) -> String? {
-      app.environment[name].flatMap { $0.isEmpty ? nil : $0 }
-    }
-    let wanted = app.globals.profile ?? variable("AUTHCTL_PROFILE") ?? variable("AUTHCTL_URL")
+    let wanted = app.globals.profile ?? app.environment[.profile] ?? app.environment[.url]
     let standard = (try? app.config())?.defaultProfile
     guard let name = wanted ?? standard ?? (names.count == 1 ? names[0] : nil) else {
       checks.add(

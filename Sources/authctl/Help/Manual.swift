@@ -25,7 +25,7 @@ struct Manual {
 
   private func run(_ words: [String]) {
     // As git does it: a text that fits the screen needs no key to leave it.
-    let variables = ["LESS": "FRX"].merging(SecretCommand.withoutSecrets(environment)) { $1 }
+    let variables = ["LESS": "FRX"].merging(environment.withoutSecrets) { $1 }
     let inherited = Child.openDescriptors()
     _ = Child(words, environment: variables, before: before, inherited: inherited)
       .replaceThisProcess()

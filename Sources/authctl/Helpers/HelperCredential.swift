@@ -102,27 +102,22 @@ struct HelperCredential {
 
   // MARK: - Reading and writing
 
+  private static let mostInput = 65_536
+
   /// All of standard input, at most 64 KiB; nil for more.
   static func input() -> [UInt8]? {
-    var bytes: [UInt8] = []
-    var buffer = [UInt8](repeating: 0, count: 4096)
-    while true {
-      let count = read(STDIN_FILENO, &buffer, buffer.count)
-      if count < 0, errno == EINTR { continue }
-      guard count > 0 else { return bytes }
-      bytes += buffer[..<count]
-      if bytes.count > 65_536 { return nil }
-    }
+    let input = try? Descriptor.contents(STDIN_FILENO, limit: mostInput)
+    guard let input else { return [] }
+    return input.count > mostInput ? nil : input.withBytes { Array($0) }
   }
 
   /// One line of standard input without its end, at most 64 KiB; nil at the end of input.
   static func line() -> [UInt8]? {
     var line: [UInt8] = []
-    var byte: UInt8 = 0
-    while read(STDIN_FILENO, &byte, 1) == 1 {
+    while let byte = try? Descriptor.byte(STDIN_FILENO) {
       if byte == UInt8(ascii: "\n") { return line }
       line.append(byte)
-      if line.count > 65_536 { return nil }
+      if line.count > mostInput { return nil }
     }
     return line.isEmpty ? nil : line
   }

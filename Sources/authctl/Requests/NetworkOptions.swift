@@ -111,7 +111,7 @@ struct NetworkOptions: ParsableArguments {
       options.keyPassphrase = SharedSecret(secret)
     }
     // An empty variable is as good as none, as those of curl are.
-    if proxyUser.source.isGiven || app.environment["AUTHCTL_PROXY_USER"]?.isEmpty == false,
+    if proxyUser.source.isGiven || app.environment[.proxyUser] != nil,
       let secret = try secrets.read(.proxyUser)
     {
       options.proxyUser = SharedSecret(secret)

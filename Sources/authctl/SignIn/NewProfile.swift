@@ -58,8 +58,7 @@ struct NewProfile {
   private static func look(
     at base: String, _ assumesYes: Bool, _ app: App
   ) throws(Failure) -> [(key: String, value: JSONValue)]? {
-    let variables = ["AUTHCTL_TOKEN", "AUTHCTL_TOKEN_FILE"].compactMap { app.environment[$0] }
-    guard variables.allSatisfy(\.isEmpty) else { return nil }
+    guard app.environment[.token] == nil, app.environment[.tokenFile] == nil else { return nil }
     do throws(Failure) { try app.store().open() } catch {
       // Without a terminal the sign-in says the same and keeps the profile; a person comes back.
       if app.mayAsk { throw error }

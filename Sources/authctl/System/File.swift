@@ -1,5 +1,4 @@
 internal import AuthKit
-internal import CSystem
 internal import Glibc
 
 /// Files that the command line names.
@@ -9,25 +8,19 @@ enum File {
   /// - Throws: `failed` when it cannot be read, `usage` when it is larger than 64 KiB or no UTF-8.
   static func text(_ path: String, option: String) throws(Failure) -> String {
     let descriptor = path == "-" ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC)
-    guard descriptor >= 0 else {
-      throw Failure(.failed, "\(option): cannot read \(DisplayText.oneLine(path)): \(reason())")
+    func unreadable(_ error: SystemError) -> Failure {
+      Failure(.failed, "\(option): cannot read \(DisplayText.oneLine(path)): \(reason(error))")
     }
+    guard descriptor >= 0 else { throw unreadable(SystemError(errno)) }
     defer { if path != "-" { close(descriptor) } }
-    var bytes: [UInt8] = []
-    var buffer = [UInt8](repeating: 0, count: 8192)
-    while true {
-      let count = read(descriptor, &buffer, buffer.count)
-      if count < 0, errno == EINTR { continue }
-      guard count >= 0 else {
-        throw Failure(.failed, "\(option): cannot read \(DisplayText.oneLine(path)): \(reason())")
-      }
-      if count == 0 { break }
-      bytes += buffer[..<count]
-      guard bytes.count <= 65_536 else {
-        throw Failure(.usage, "\(option): \(DisplayText.oneLine(path)) is larger than 64 KiB")
-      }
+    let contents: Secret
+    do throws(SystemError) { contents = try Descriptor.contents(descriptor, limit: 65_536) } catch {
+      throw unreadable(error)
     }
-    guard let text = String(validating: bytes, as: UTF8.self) else {
+    guard contents.count <= 65_536 else {
+      throw Failure(.usage, "\(option): \(DisplayText.oneLine(path)) is larger than 64 KiB")
+    }
+    guard let text = contents.withBytes({ String(validating: $0, as: UTF8.self) }) else {
       throw Failure(.usage, "\(option): \(DisplayText.oneLine(path)) is not UTF-8")
     }
     return text
@@ -39,8 +32,10 @@ enum File {
     return lstat(path, &status) == 0
   }
 
-  /// What errno says, in lower case.
-  static func reason() -> String { String(cString: strerror(errno)).lowercased() }
+  /// What `error` says, or errno, in lower case.
+  static func reason(_ error: SystemError = SystemError(errno)) -> String {
+    error.reason.lowercased()
+  }
 }
 
 extension Ownership {
@@ -79,25 +74,21 @@ final class PrivateOutput {
   deinit { if descriptor >= 0 { close(descriptor) } }
 
   func write(_ bytes: [UInt8]) throws(Failure) {
-    var rest = bytes[...]
-    while !rest.isEmpty {
-      let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
-      if count < 0, errno == EINTR { continue }
-      guard count > 0 else {
-        throw Failure(.failed, "\(name): cannot write: \(File.reason())")
+    do throws(SystemError) {
+      try bytes.withUnsafeBufferPointer { (buffer) throws(SystemError) in
+        try Descriptor.write(UnsafeRawBufferPointer(buffer), to: descriptor)
       }
-      rest = rest.dropFirst(count)
-    }
+    } catch { throw Failure(.failed, "\(name): cannot write: \(File.reason(error))") }
   }
 }
 
 /// The file of `-o`: written beside its place and renamed when it is whole (rule B14).
 final class OutputFile {
+  /// None where a device or a pipe is written directly.
+  private let file: AtomicFile?
   private let descriptor: Int32
-  /// The file's place, symbolic links resolved; nil where it is written directly: a device, a pipe.
-  private let place: String?
-  /// The name of the temporary file; nil while it has none.
-  private var temporary: String?
+  /// The file's place, symbolic links resolved.
+  private let place: String
   private let mode: mode_t
   /// Whether nothing may have its name already (`-O`).
   private let isNew: Bool
@@ -108,82 +99,51 @@ final class OutputFile {
     if isNew, File.exists(path) { throw Self.isThere(path) }
     var status = stat()
     let exists = stat(path, &status) == 0
+    let mask = umask(0)
+    umask(mask)
+    // What comes from a server is not to run as the owner of the old file (rule B14).
+    mode = exists ? status.st_mode & 0o777 : 0o666 & ~mask
     if exists, status.st_mode & S_IFMT != S_IFREG {
-      place = nil
-      mode = 0
+      (file, place) = (nil, path)
       descriptor = open(path, O_WRONLY | O_CLOEXEC)
-    } else {
-      let mask = umask(0)
-      umask(mask)
-      // What comes from a server is not to run as the owner of the old file (rule B14).
-      mode = exists ? status.st_mode & 0o777 : 0o666 & ~mask
-      let resolved = try Self.end(ofLink: path)
-      place = resolved
-      let folder = Self.folder(of: resolved)
-      // Without a name there is nothing to clean up, whatever ends the process.
-      let nameless = open(folder, authctl_O_TMPFILE | O_WRONLY | O_CLOEXEC, 0o600)
-      if nameless >= 0, access("/proc/self/fd/\(nameless)", F_OK) == 0 {
-        descriptor = nameless
-      } else {
-        if nameless >= 0 { close(nameless) }
-        let name = Self.temporaryName(resolved)
-        temporary = name
-        descriptor = open(name, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC | O_NOFOLLOW, 0o600)
-      }
+      guard descriptor >= 0 else { throw Self.unwritable(path, SystemError(errno)) }
+      return
     }
-    guard descriptor >= 0 else {
-      throw Failure(.failed, "-o: cannot write \(DisplayText.oneLine(path)): \(File.reason())")
-    }
+    place = try Self.end(ofLink: path)
+    do throws(SystemError) {
+      let random = UInt32.random(in: 0...UInt32.max)
+      let file = try AtomicFile(place, temporary: "\(place).\(random).part", isNameless: true)
+      (self.file, descriptor) = (file, file.descriptor)
+    } catch { throw Self.unwritable(path, error) }
   }
 
   /// Whether nobody sees what is written before `commit`.
-  var isTemporary: Bool { place != nil }
+  var isTemporary: Bool { file != nil }
 
   func write(_ bytes: UnsafeRawBufferPointer) throws(Failure) {
-    var rest = bytes[...]
-    while !rest.isEmpty {
-      let count = Glibc.write(
-        descriptor, UnsafeRawBufferPointer(rebasing: rest).baseAddress, rest.count)
-      if count < 0, errno == EINTR { continue }
-      guard count > 0 else {
-        let failure = Failure(
-          .failed, "-o: cannot write \(DisplayText.oneLine(place ?? "")): \(File.reason())")
-        abandon()
-        throw failure
-      }
-      rest = rest.dropFirst(count)
+    do throws(SystemError) { try Descriptor.write(bytes, to: descriptor) } catch {
+      abandon()
+      throw Self.unwritable(place, error)
     }
   }
 
   /// Puts the whole file in its place.
   func commit() throws(Failure) {
-    guard let place else { return }
+    guard let file else { return }
+    // A file system without modes takes the file all the same.
     fchmod(descriptor, mode)
-    guard !isNew else { return try give(place) }
-    if temporary == nil {
-      let name = Self.temporaryName(place)
-      let source = "/proc/self/fd/\(descriptor)"
-      if linkat(AT_FDCWD, source, AT_FDCWD, name, AT_SYMLINK_FOLLOW) == 0 { temporary = name }
+    defer { abandon() }
+    do throws(SystemError) { try file.commit(isReplacing: !isNew) } catch {
+      throw isNew && error.number == EEXIST
+        ? Self.isThere(place) : Self.unwritable(place, error, isNew ? "-O" : "-o")
     }
-    guard let temporary, rename(temporary, place) == 0 else {
-      let failure = Failure(
-        .failed, "-o: cannot write \(DisplayText.oneLine(place)): \(File.reason())")
-      abandon()
-      throw failure
-    }
-    self.temporary = nil
   }
 
-  /// Gives the file a name that nothing has: link(2), other than rename(2), never overwrites.
-  private func give(_ place: String) throws(Failure) {
-    let source = temporary ?? "/proc/self/fd/\(descriptor)"
-    let result = linkat(AT_FDCWD, source, AT_FDCWD, place, temporary == nil ? AT_SYMLINK_FOLLOW : 0)
-    let failure =
-      errno == EEXIST
-      ? Self.isThere(place)
-      : Failure(.failed, "-O: cannot write \(DisplayText.oneLine(place)): \(File.reason())")
-    abandon()
-    if result != 0 { throw failure }
+  private static func unwritable(
+    _ path: String, _ error: SystemError, _ option: String = "-o"
+  ) -> Failure {
+    Failure(
+      .failed, "\(option): cannot write \(DisplayText.oneLine(path)): \(File.reason(error))")
   }
 
   /// What `-O` says of a name that is taken.
@@ -194,15 +154,9 @@ final class OutputFile {
   }
 
   /// Leaves nothing behind; the old file stays.
-  func abandon() {
-    if let temporary { unlink(temporary) }
-    temporary = nil
-  }
+  func abandon() { file?.abandon() }
 
-  deinit {
-    abandon()
-    if descriptor >= 0 { close(descriptor) }
-  }
+  deinit { if file == nil { close(descriptor) } }
 
   /// Where a symbolic link points; the path itself where it is no link.
   private static func end(ofLink path: String) throws(Failure) -> String {
@@ -216,17 +170,8 @@ final class OutputFile {
         throw Failure(
           .usage, "-o: \(DisplayText.oneLine(path)) is a link to a name that is not valid UTF-8")
       }
-      path = target.utf8.first == UInt8(ascii: "/") ? target : folder(of: path) + "/" + target
+      path = target.utf8.first == UInt8(ascii: "/") ? target : parentFolder(of: path) + "/" + target
     }
     throw Failure(.failed, "-o: too many symbolic links: \(DisplayText.oneLine(path))")
-  }
-
-  private static func folder(of path: String) -> String {
-    guard let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")) else { return "." }
-    return slash == path.utf8.startIndex ? "/" : String(path[..<slash])
-  }
-
-  private static func temporaryName(_ path: String) -> String {
-    "\(path).\(UInt32.random(in: 0...UInt32.max)).part"
   }
 }

@@ -22,22 +22,8 @@ struct SecretCommand {
   ) {
     self.command = command
     self.option = option
-    self.environment = Self.withoutSecrets(environment)
+    self.environment = environment.withoutSecrets
     self.secondsAllowed = secondsAllowed
-  }
-
-  /// An environment for other programs: without the variables that hold authctl's secrets or say
-  /// where they lie.
-  static func withoutSecrets(_ environment: [String: String]) -> [String: String] {
-    environment.filter { name, _ in
-      switch name {
-      case "AUTHCTL_PASSWORD", "AUTHCTL_OTP", "AUTHCTL_CLIENT_SECRET", "AUTHCTL_APP_KEY",
-        "AUTHCTL_API_KEY", "AUTHCTL_PROXY_USER", "AUTHCTL_STORE_PASSPHRASE",
-        "AUTHCTL_STORE_KEY_FILE", "CREDENTIALS_DIRECTORY":
-        false
-      default: !name.utf8.starts(with: "AUTHCTL_TOKEN".utf8)
-      }
-    }
   }
 
   /// The first line that `command` prints, as the secret that it is to be.

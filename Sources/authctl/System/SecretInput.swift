@@ -43,13 +43,13 @@ enum SecretKind: Int, CaseIterable {
 
   /// The environment variable that gives it. Tokens have none: `AUTHCTL_TOKEN` replaces a
   /// session, it does not make one.
-  var variable: String? {
+  var variable: Variable? {
     switch self {
-    case .password: "AUTHCTL_PASSWORD"
-    case .otp: "AUTHCTL_OTP"
-    case .clientSecret: "AUTHCTL_CLIENT_SECRET"
-    case .appKey: "AUTHCTL_APP_KEY"
-    case .proxyUser: "AUTHCTL_PROXY_USER"
+    case .password: .password
+    case .otp: .otp
+    case .clientSecret: .clientSecret
+    case .appKey: .appKey
+    case .proxyUser: .proxyUser
     case .token, .refreshToken, .keyPassphrase: nil
     }
   }
@@ -128,7 +128,7 @@ final class SecretReader {
 
   /// Whether an option or a variable gives it, so that nobody need be asked.
   func isGiven(_ kind: SecretKind) -> Bool {
-    sources[kind] != nil || kind.variable.map { environment[$0] != nil } ?? false
+    sources[kind] != nil || kind.variable.map { environment[$0.rawValue] != nil } ?? false
   }
 
   /// The secret; without an option and a variable, what `prompt` answers.
@@ -150,7 +150,7 @@ final class SecretReader {
     _ kind: SecretKind, _ prompt: (() throws(Failure) -> Secret)?
   ) throws(Failure) -> Secret? {
     guard let source = sources[kind] else {
-      if let variable = kind.variable, let value = environment[variable] {
+      if let variable = kind.variable?.rawValue, let value = environment[variable] {
         return try fromVariable(variable, value, kind)
       }
       return try prompt?()
@@ -203,28 +203,23 @@ final class SecretReader {
     from descriptor: Int32, _ kind: SecretKind, _ stream: String, _ option: String
   ) throws(Failure) -> Secret {
     var line = SecretBuilder(capacity: kind.limit + 2)
-    var byte: UInt8 = 0
     // Room for the line and its CR LF; anything longer is refused below for its length.
     while line.count < kind.limit + 2 {
-      let count = Glibc.read(descriptor, &byte, 1)
-      if count == 1 {
+      let byte: UInt8?
+      do throws(SystemError) { byte = try Descriptor.byte(descriptor) } catch {
+        throw Failure(.usage, "\(option): \(stream): \(error.reason)")
+      }
+      if let byte {
         line.append(byte)
         if byte == UInt8(ascii: "\n") { break }
-      } else if count == 0 {
-        if line.count == 0 && !isRegular(descriptor) {
-          throw Failure(
-            .inputNeeded, "\(stream) ended before the \(kind.name)",
-            hint: "\(option) reads one line")
-        }
+      } else if line.count == 0 && !isRegular(descriptor) {
+        throw Failure(
+          .inputNeeded, "\(stream) ended before the \(kind.name)",
+          hint: "\(option) reads one line")
+      } else {
         break
-      } else if errno == EAGAIN {
-        var waiting = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-        poll(&waiting, 1, -1)
-      } else if errno != EINTR {
-        throw Failure(.usage, "\(option): \(stream): \(String(cString: strerror(errno)))")
       }
     }
-    byte = 0
     return try line.secret().withBytes { bytes throws(Failure) in
       let text = SecretText.firstLine(bytes)
       return try SecretText.checked(text, name: kind.name, from: option, limit: kind.limit)

@@ -74,19 +74,8 @@ final class StandardStream {
 
   private func put(_ bytes: UnsafeRawBufferPointer) -> Int32 {
     lastByte = bytes.last ?? lastByte
-    var rest = bytes[...]
-    while !rest.isEmpty {
-      let chunk = UnsafeRawBufferPointer(rebasing: rest)
-      let count = Glibc.write(descriptor, chunk.baseAddress, chunk.count)
-      if count >= 0 {
-        rest = rest.dropFirst(count)
-      } else if errno == EAGAIN {
-        // Somebody else with the same open file made it non-blocking.
-        var waiting = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
-        poll(&waiting, 1, -1)
-      } else if errno != EINTR {
-        return errno
-      }
+    do throws(SystemError) { try Descriptor.write(bytes, to: descriptor) } catch {
+      return error.number
     }
     return 0
   }

@@ -85,14 +85,11 @@ final class TokenFile {
   func write(_ token: borrowing Secret) throws(Failure) {
     let new = path + ".new"
     unlink(new)
-    let file = open(new, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
-    guard file >= 0 else { throw Self.unusable(folder) }
-    let isWritten = token.withBytes { Glibc.write(file, $0.baseAddress, $0.count) == $0.count }
-    close(file)
-    guard isWritten, rename(new, path) == 0 else {
-      unlink(new)
-      throw Self.unusable(folder)
-    }
+    do throws(SystemError) {
+      let file = try AtomicFile(path, temporary: new)
+      try token.withBytes { (bytes) throws(SystemError) in try file.write(bytes) }
+      try file.commit()
+    } catch { throw Self.unusable(folder, error) }
   }
 
   /// Takes file and folder away.
@@ -121,9 +118,11 @@ final class TokenFile {
     }
   }
 
-  private static func unusable(_ path: String) -> Failure {
+  private static func unusable(
+    _ path: String, _ error: SystemError = SystemError(errno)
+  ) -> Failure {
     Failure(
-      .failed, "cannot write \(DisplayText.oneLine(path)): \(File.reason())",
+      .failed, "cannot write \(DisplayText.oneLine(path)): \(File.reason(error))",
       hint: "--token-dir DIR names another folder")
   }
 

@@ -25,12 +25,18 @@ enum ConfigFolder {
       throw Failure(.usage, "\(label) is not a regular file")
     }
     try checkOwnerAndMode(status, label: label, path: path)
-    try checkFolder(parent(of: path))
-    if let real = realPath(path), parent(of: real) != parent(of: path) {
-      try checkFolder(parent(of: real))
+    try checkFolder(parentFolder(of: path))
+    if let real = realPath(path), parentFolder(of: real) != parentFolder(of: path) {
+      try checkFolder(parentFolder(of: real))
     }
-    let bytes = try contents(descriptor, label: label)
-    guard let text = String(validating: bytes, as: UTF8.self) else {
+    let contents: Secret
+    do throws(SystemError) {
+      contents = try Descriptor.contents(descriptor, limit: largestFile)
+    } catch { throw failure("cannot read \(label)", error.number) }
+    guard contents.count <= largestFile else {
+      throw Failure(.usage, "\(label): larger than 1 MiB")
+    }
+    guard let text = contents.withBytes({ String(validating: $0, as: UTF8.self) }) else {
       throw Failure(.usage, "\(label) is not UTF-8 text")
     }
     return text
@@ -64,21 +70,6 @@ enum ConfigFolder {
     }
   }
 
-  private static func contents(_ descriptor: Int32, label: String) throws(Failure) -> [UInt8] {
-    var bytes: [UInt8] = []
-    var buffer = [UInt8](repeating: 0, count: 16384)
-    while true {
-      let count = Glibc.read(descriptor, &buffer, buffer.count)
-      if count < 0, errno == EINTR { continue }
-      guard count >= 0 else { throw failure("cannot read \(label)", errno) }
-      if count == 0 { return bytes }
-      bytes += buffer[..<count]
-      guard bytes.count <= largestFile else {
-        throw Failure(.usage, "\(label): larger than 1 MiB")
-      }
-    }
-  }
-
   /// Puts `text` at `path`: a temporary file beside it, fsync, rename. A new file is 0600, an old
   /// one keeps its mode; a link is followed, its target replaced.
   ///
@@ -89,55 +80,28 @@ enum ConfigFolder {
     _ text: String, to path: String, label: String, replacing: Bool
   ) throws(Failure) {
     let target = replacing ? realPath(path) ?? path : path
-    let folder = parent(of: target)
+    let folder = parentFolder(of: target)
     try makeFolders(folder)
     try checkFolder(folder)
     var mode: mode_t = 0o600
     var status = stat()
     if replacing, stat(target, &status) == 0 { mode = status.st_mode & 0o777 }
-    let temporary = try writeTemporary(text, in: folder, mode: mode, label: label)
-    if replacing {
-      guard rename(temporary, target) == 0 else {
-        let code = errno
-        unlink(temporary)
-        throw failure("cannot write \(label)", code)
+    let file: AtomicFile
+    do throws(SystemError) {
+      let name = ".authctl-\(String(UInt64.random(in: 0 ... .max), radix: 36))"
+      file = try AtomicFile(target, temporary: "\(folder)/\(name)")
+    } catch { throw unwritable("cannot write in \(folder)", error.number) }
+    do throws(SystemError) {
+      try Secret(text).withBytes { (bytes) throws(SystemError) in try file.write(bytes) }
+      guard fchmod(file.descriptor, mode) == 0 else { throw SystemError(errno) }
+      try file.commit(isSynced: true, isReplacing: replacing)
+    } catch {
+      if error.number == EEXIST, !replacing {
+        throw Failure(.usage, "\(label) is already there")
       }
-    } else {
-      // link(2), because rename(2) would replace what another process has just made.
-      let result = link(temporary, target)
-      let code = errno
-      unlink(temporary)
-      guard result == 0 else {
-        if code == EEXIST { throw Failure(.usage, "\(label) is already there") }
-        throw failure("cannot write \(label)", code)
-      }
+      throw failure("cannot write \(label)", error.number)
     }
     syncFolder(folder)
-  }
-
-  private static func writeTemporary(
-    _ text: String, in folder: String, mode: mode_t, label: String
-  ) throws(Failure) -> String {
-    let path = "\(folder)/.authctl-\(String(UInt64.random(in: 0 ... .max), radix: 36))"
-    let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
-    guard descriptor >= 0 else { throw unwritable("cannot write in \(folder)", errno) }
-    var isDone = false
-    defer {
-      close(descriptor)
-      if !isDone { unlink(path) }
-    }
-    var rest = Array(text.utf8)[...]
-    while !rest.isEmpty {
-      let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
-      if count < 0, errno == EINTR { continue }
-      guard count > 0 else { throw failure("cannot write \(label)", errno) }
-      rest = rest.dropFirst(count)
-    }
-    guard fchmod(descriptor, mode) == 0, fsync(descriptor) == 0 else {
-      throw failure("cannot write \(label)", errno)
-    }
-    isDone = true
-    return path
   }
 
   /// Makes the folder and those above it, 0700; those that exist stay as they are. None is made in
@@ -152,7 +116,7 @@ enum ConfigFolder {
       }
       return
     }
-    let above = parent(of: path)
+    let above = parentFolder(of: path)
     if above != path { try makeFolders(above) }
     guard mkdir(path, 0o700) == 0 || errno == EEXIST else {
       throw unwritable("cannot make the folder \(path)", errno)
@@ -163,7 +127,7 @@ enum ConfigFolder {
   static func checkWritable(_ path: String) throws(Failure) {
     if access(path, W_OK) == 0 { return }
     let code = errno
-    let above = parent(of: path)
+    let above = parentFolder(of: path)
     guard code == ENOENT, above != path else { throw unwritable("cannot write in \(path)", code) }
     try checkWritable(above)
   }
@@ -176,7 +140,7 @@ enum ConfigFolder {
       if errno == ENOENT { return false }
       throw failure("cannot remove \(label)", errno)
     }
-    syncFolder(parent(of: path))
+    syncFolder(parentFolder(of: path))
     return true
   }
 
@@ -201,12 +165,6 @@ enum ConfigFolder {
     guard let resolved = realpath(path, nil) else { return nil }
     defer { free(resolved) }
     return String(validatingCString: resolved)
-  }
-
-  static func parent(of path: String) -> String {
-    guard let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")) else { return "." }
-    let parent = String(decoding: path.utf8[..<slash], as: UTF8.self)
-    return parent.isEmpty ? "/" : parent
   }
 
   private static func syncFolder(_ path: String) {

@@ -75,7 +75,7 @@ package struct PrivateFile: ~Copyable {
 
   /// Whether the open file lies below the folder in which systemd puts credentials.
   private static func isCredential(_ descriptor: Int32, _ environment: [String: String]) -> Bool {
-    environment["CREDENTIALS_DIRECTORY"].map { isBelow($0, descriptor) } ?? false
+    environment[.credentialsFolder].map { isBelow($0, descriptor) } ?? false
   }
 
   /// Whether the open file lies below `folder`, a whole path.

@@ -51,22 +51,14 @@ struct SessionFolder: ~Copyable {
     }
     defer { close(file) }
     try checkOwnerAndMode(file, name)
-    var content = SecretBuilder(capacity: 4096)
-    let piece = UnsafeMutableRawBufferPointer.allocate(byteCount: 16_384, alignment: 1)
-    defer {
-      if let base = piece.baseAddress { explicit_bzero(base, piece.count) }
-      piece.deallocate()
+    let contents: Secret
+    do throws(SystemError) {
+      contents = try Descriptor.contents(file, limit: Self.largestFile)
+    } catch { throw failure("cannot read", name, error.number) }
+    guard contents.count <= Self.largestFile else {
+      throw Failure(.storeMissing, "\(place(name)) is larger than any session")
     }
-    while true {
-      let count = Glibc.read(file, piece.baseAddress, piece.count)
-      if count < 0, errno == EINTR { continue }
-      guard count >= 0 else { throw failure("cannot read", name, errno) }
-      if count == 0 { return content.secret() }
-      content.append(UnsafeRawBufferPointer(rebasing: piece[..<count]))
-      guard content.count <= Self.largestFile else {
-        throw Failure(.storeMissing, "\(place(name)) is larger than any session")
-      }
-    }
+    return contents
   }
 
   /// Refuses what anybody but this user could read, write, or have made.
@@ -129,26 +121,13 @@ struct SessionFolder: ~Copyable {
   /// Puts `bytes` into the file: afterwards there is the old file or the new one, on the disk.
   /// To be called in `locked`.
   func write(_ bytes: UnsafeRawBufferPointer, as name: String) throws(Failure) {
-    let part = "." + randomHex(bytes: 8) + Self.partSuffix
-    let flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC
-    let file = openat(descriptor, part, flags, 0o600)
-    guard file >= 0 else { throw failure("cannot write", name, errno) }
-    var isDone = false
-    defer {
-      close(file)
-      if !isDone { unlinkat(descriptor, part, 0) }
-    }
-    var rest = bytes[...]
-    while !rest.isEmpty {
-      let count = Glibc.write(file, UnsafeRawBufferPointer(rebasing: rest).baseAddress, rest.count)
-      if count < 0, errno == EINTR { continue }
-      guard count > 0 else { throw failure("cannot write", name, errno) }
-      rest = rest.dropFirst(count)
-    }
-    guard fchmod(file, 0o600) == 0, fsync(file) == 0,
-      renameat(descriptor, part, descriptor, name) == 0
-    else { throw failure("cannot write", name, errno) }
-    isDone = true
+    do throws(SystemError) {
+      let part = "." + randomHex(bytes: 8) + Self.partSuffix
+      let file = try AtomicFile(name, in: descriptor, temporary: part)
+      try file.write(bytes)
+      guard fchmod(file.descriptor, 0o600) == 0 else { throw SystemError(errno) }
+      try file.commit(isSynced: true)
+    } catch { throw failure("cannot write", name, error.number) }
     fsync(descriptor)
   }
 

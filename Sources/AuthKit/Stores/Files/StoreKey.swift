@@ -26,8 +26,8 @@ package final class StoreKey {
     self.redactor = redactor
   }
 
-  private static let fileVariable = "AUTHCTL_STORE_KEY_FILE"
-  private static let passphraseVariable = "AUTHCTL_STORE_PASSPHRASE"
+  private static let fileVariable = Variable.storeKeyFile.rawValue
+  private static let passphraseVariable = Variable.storePassphrase.rawValue
   private static let makeOne = "(umask 077; head -c 32 /dev/urandom >FILE) makes one"
 
   /// Whether there is anything that could be the key.
@@ -117,8 +117,8 @@ package final class StoreKey {
   }
 
   private func source() throws(Failure) -> Source? {
-    let file = environment[Self.fileVariable] ?? ""
-    let phrase = (environment[Self.passphraseVariable] ?? "").trimmingLineEnd
+    let file = environment[.storeKeyFile] ?? ""
+    let phrase = (environment[.storePassphrase] ?? "").trimmingLineEnd
     guard file.isEmpty || phrase.isEmpty else {
       throw Failure(
         .usage, "\(Self.fileVariable) and \(Self.passphraseVariable) are both set",
@@ -126,9 +126,9 @@ package final class StoreKey {
     }
     if !file.isEmpty { return .file(file, option: Self.fileVariable) }
     if !phrase.isEmpty { return .passphrase(SharedSecret(phrase)) }
-    guard let folder = environment["CREDENTIALS_DIRECTORY"], !folder.isEmpty else { return nil }
+    guard let folder = environment[.credentialsFolder] else { return nil }
     let path = folder + "/authctl-store-key"
-    return access(path, F_OK) == 0 ? .file(path, option: "CREDENTIALS_DIRECTORY") : nil
+    return access(path, F_OK) == 0 ? .file(path, option: Variable.credentialsFolder.rawValue) : nil
   }
 
   // MARK: Key files
@@ -142,9 +142,11 @@ package final class StoreKey {
         .storeLocked, "\(shown) lies in the state folder, beside what it seals",
         hint: "keep the key apart: a copy of the folder would open itself")
     }
-    guard let content = Self.content(file.descriptor) else {
-      throw Failure(
-        .storeLocked, "\(shown): \(String(cString: strerror(errno)).asciiLowercased)")
+    let content: Secret
+    do throws(SystemError) {
+      content = try Descriptor.contents(file.descriptor, limit: Self.longest)
+    } catch {
+      throw Failure(.storeLocked, "\(shown): \(error.reason.asciiLowercased)")
     }
     guard !content.withBytes(Self.isLine) else {
       throw Failure(
@@ -168,20 +170,6 @@ package final class StoreKey {
 
   /// 64 digits and CR LF.
   private static let longest = 66
-
-  /// All of a small file, or so much that it is seen to be too long; nil for an error of reading.
-  private static func content(_ descriptor: Int32) -> Secret? {
-    var content = SecretBuilder(capacity: longest + 1)
-    var byte: UInt8 = 0
-    while content.count <= longest {
-      let count = Glibc.read(descriptor, &byte, 1)
-      if count < 0, errno == EINTR { continue }
-      guard count >= 0 else { return nil }
-      if count == 0 { break }
-      content.append(byte)
-    }
-    return content.secret()
-  }
 
   /// Whether 32 bytes are a phrase that somebody typed, with the line end of their editor. Of random
   /// bytes one key in 10^15 looks like that.

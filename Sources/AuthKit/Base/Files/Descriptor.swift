@@ -1,0 +1,72 @@
+internal import Glibc
+
+/// The error number of a system call that failed.
+package struct SystemError: Error {
+  /// As in errno(3).
+  package let number: Int32
+  /// What strerror(3) says of it, as it is.
+  package var reason: String { String(cString: strerror(number)) }
+
+  package init(_ number: Int32) { self.number = number }
+}
+
+/// Reading and writing of open files: again after a signal, and a non-blocking one is waited for.
+package enum Descriptor {
+  /// The next bytes; 0 at the end.
+  package static func read(
+    _ descriptor: Int32, into buffer: UnsafeMutableRawBufferPointer
+  ) throws(SystemError) -> Int {
+    while true {
+      let count = Glibc.read(descriptor, buffer.baseAddress, buffer.count)
+      if count >= 0 { return count }
+      try recover(descriptor, POLLIN)
+    }
+  }
+
+  /// One byte, so that what follows is left to other programs; nil at the end.
+  package static func byte(_ descriptor: Int32) throws(SystemError) -> UInt8? {
+    var byte: UInt8 = 0
+    let count = try withUnsafeMutableBytes(of: &byte) { (buffer) throws(SystemError) in
+      try read(descriptor, into: buffer)
+    }
+    return count == 0 ? nil : byte
+  }
+
+  /// All up to the end, but no more than one byte above `limit`, which shows that there is too much.
+  package static func contents(_ descriptor: Int32, limit: Int) throws(SystemError) -> Secret {
+    var contents = SecretBuilder(capacity: 4096)
+    let piece = UnsafeMutableRawBufferPointer.allocate(byteCount: 16_384, alignment: 1)
+    defer {
+      if let base = piece.baseAddress { explicit_bzero(base, piece.count) }
+      piece.deallocate()
+    }
+    while contents.count <= limit {
+      let room = piece.prefix(limit + 1 - contents.count)
+      let count = try read(descriptor, into: UnsafeMutableRawBufferPointer(rebasing: room))
+      if count == 0 { break }
+      contents.append(UnsafeRawBufferPointer(rebasing: piece[..<count]))
+    }
+    return contents.finish()
+  }
+
+  /// Writes all of `bytes`.
+  package static func write(
+    _ bytes: UnsafeRawBufferPointer, to descriptor: Int32
+  ) throws(SystemError) {
+    var rest = bytes[...]
+    while !rest.isEmpty {
+      let piece = UnsafeRawBufferPointer(rebasing: rest)
+      let count = Glibc.write(descriptor, piece.baseAddress, piece.count)
+      if count >= 0 { rest = rest.dropFirst(count) } else { try recover(descriptor, POLLOUT) }
+    }
+  }
+
+  /// Waits until the call that has just failed can be made again.
+  private static func recover(_ descriptor: Int32, _ event: Int32) throws(SystemError) {
+    let number = errno
+    guard number == EINTR || number == EAGAIN else { throw SystemError(number) }
+    // Somebody else with the same open file may have made it non-blocking.
+    var waiting = pollfd(fd: descriptor, events: Int16(event), revents: 0)
+    if number == EAGAIN { poll(&waiting, 1, -1) }
+  }
+}
