@@ -38,7 +38,7 @@ extension SessionKeeper {
       if isNewer(stored, than: session), reason == .asked || !stored.isDue(now: clock()) {
         return stored
       }
-      guard canRenew(stored) else { throw expired(stored, reason, "no renewal") }
+      guard canRenew(stored) else { throw expired(stored, reason, .noRenewal) }
       // What cannot be kept must not be asked for: the pair that is stored would be dead.
       try store.open()
       var release: (() -> Void)?
@@ -90,7 +90,7 @@ extension SessionKeeper {
     if let again = stored.again {
       return .fresh(try signedInAgain(stored, again, reason, before: limit, hold))
     }
-    guard let refusal else { throw expired(stored, reason, "no renewal") }
+    guard let refusal else { throw expired(stored, reason, .noRenewal) }
     throw dead(stored, reason, refusal)
   }
 
@@ -107,7 +107,7 @@ extension SessionKeeper {
     _ stored: Session, before limit: Double, onAnswer: (_ status: Int) -> Void = { _ in }
   ) throws(Failure) -> Refreshed {
     guard let call = profile.recipe.refresh else {
-      throw expired(stored, .due, "no renewal")
+      throw expired(stored, .due, .noRenewal)
     }
     var pauses: [Double] = [1, 0.5]
     while true {
@@ -163,7 +163,7 @@ extension SessionKeeper {
     stored.values[.refreshToken] = nil
     stored.refreshable = false
     try? write(stored)
-    var failure = expired(stored, reason, "renewal refused")
+    var failure = expired(stored, reason, .renewalRefused)
     let words = answer.words
     failure.server =
       [
@@ -181,7 +181,7 @@ extension SessionKeeper {
     _ stored: Session, _ again: Session.Reauthentication, _ reason: Reason, before limit: Double,
     _ hold: (_ status: Int) -> Void
   ) throws(Failure) -> Session {
-    guard let runCommand else { throw expired(stored, reason, "no renewal") }
+    guard let runCommand else { throw expired(stored, reason, .noRenewal) }
     var values = stored.values.filtered { [.appKey, .clientSecret].contains($0) }
     values[.username] = SharedSecret(stored.account)
     let password = SharedSecret(try runCommand(again.command.text, Self.commandTime))
@@ -196,13 +196,13 @@ extension SessionKeeper {
       ) { (origin) throws(Failure) in
         throw Failure(
           .inputNeeded, "\(profile.name): \(origin) wants a one-time code",
-          hint: api.command("login", "-u", stored.account))
+          suggestion: .login(profile.name, account: stored.account))
       }.session
     } catch  where error.kind == .credentialsRefused {
       var stored = stored
       stored.again = nil
       try? write(stored)
-      var failure = expired(stored, reason, "the password of the kept command was refused")
+      var failure = expired(stored, reason, .passwordRefused)
       failure.server = error.server
       failure.status = error.status
       throw failure

@@ -190,7 +190,7 @@ package final class RecipeClient {
   func notPinned(_ origin: Origin) -> Failure {
     Failure(
       .originRefused, "\(profile.name): the session was not made for \(origin)",
-      hint: command("login"))
+      suggestion: .login(profile.name))
   }
 
   /// Nothing goes by another way than that of the sign-in (rule A3).
@@ -203,7 +203,7 @@ package final class RecipeClient {
     throw Failure(
       .originRefused,
       "\(profile.name): changed since the sign-in, so nothing is sent: "
-        + changed.joined(separator: ", "), hint: command("login"))
+        + changed.joined(separator: ", "), suggestion: .login(profile.name))
   }
 
   /// The request that `call` stands for, every placeholder filled.

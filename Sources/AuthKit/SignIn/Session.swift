@@ -162,7 +162,7 @@ extension Session {
   ) throws(Failure) {
     let damaged = Failure(
       .storeMissing, "\(profile): the stored session of \(account) is damaged",
-      hint: DisplayText.shellCommand(["authctl", "logout", "-p", profile, "-u", account]))
+      suggestion: .logout(profile, account: account))
     // No larger than `payload()` makes it: a parsed document takes far more memory than its text.
     guard payload.count <= SessionKey.largestPayload else { throw damaged }
     let parsed = payload.withBytes { try? JSONValue.parse($0) }

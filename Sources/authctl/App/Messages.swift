@@ -50,8 +50,7 @@ enum Messages {
     do throws(Failure) { return try work() } catch {
       var failure = error
       if failure.kind == .network, failure.hint == nil {
-        let words = ["authctl", "doctor", "-p", profile.name]
-        let doctor = profile.isDraft ? nil : DisplayText.shellCommand(words)
+        let doctor = profile.isDraft ? nil : Suggestion.doctor(profile.name).command
         failure.hint = "nothing was stored or changed" + (doctor.map { "; \($0)" } ?? "")
       }
       throw failure

@@ -98,9 +98,7 @@ struct StoredSession {
 
   /// The command that brings it back.
   var loginCommand: String? {
-    guard let profile else { return nil }
-    return DisplayText.shellCommand(
-      ["authctl", "login", "-p", profile] + (account.map { ["-u", $0] } ?? []))
+    profile.flatMap { Suggestion.login($0, account: account).command }
   }
 
   var json: JSONValue {

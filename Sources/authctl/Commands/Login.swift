@@ -113,7 +113,7 @@ struct Login: Command {
     guard profile.file != nil else {
       throw Failure(
         .usage, "AUTHCTL_URL names no profile to sign in to",
-        hint: DisplayText.shellCommand(["authctl", "login", profile.url]))
+        suggestion: .loginTo(url: profile.url))
     }
     let keeper = try app.keeper(for: profile)
     let known = app.namedAccount(profile)
@@ -181,7 +181,8 @@ struct Login: Command {
     if profile.recipe.usesOAuth {
       throw Failure(
         .usage, "\(profile.name): sign-in by OAuth ([oauth]) is not in this version yet",
-        hint: keeper.api.command("login", "--token-stdin").map { $0 + " stores a token of yours" })
+        hint: Suggestion.storeToken(profile.name).command
+          .map { $0 + " stores a token of yours" })
     }
     let call = profile.recipe.login
     let account = try asker.account(for: call, keeper.api, known: account)

@@ -31,8 +31,8 @@ struct Register: Command {
     let name = account.map { DisplayText.oneLine($0) } ?? "the account"
     guard let session = signedIn?.session else {
       app.console.notice("Registered \(name) at \(profile.name); nothing was stored.")
-      let words = ["authctl", "login", "-p", profile.name] + (account.map { ["-u", $0] } ?? [])
-      app.console.notice("Next: \(DisplayText.shellCommand(words) ?? "authctl login")")
+      let next = Suggestion.login(profile.name, account: account).command
+      app.console.notice("Next: \(next ?? "authctl login")")
       if output.json {
         try app.console.out(
           JSONValue.object([
