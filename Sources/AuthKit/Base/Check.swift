@@ -26,7 +26,7 @@ package struct Check: Sendable {
   package var result: Result
   /// What was seen; no secret.
   package var detail: String
-  /// The mend: a command or a fact.
+  /// How to fix it: a command or a fact.
   package var hint: String?
   /// The same in few words, for a line that several findings share.
   package var brief: String?
@@ -46,7 +46,7 @@ package struct Check: Sendable {
     self.profile = profile
   }
 
-  /// What did not work, in the words of its failure. To ask the doctor is no mend here.
+  /// What did not work, in the words of its failure. The hint to ask the doctor is left out here.
   package init(_ subject: Subject, _ failure: Failure, profile: String? = nil) {
     let hint = failure.suggestion == .doctor() ? nil : failure.hint
     self.init(subject, .fail, failure.message, hint: hint, profile: profile)

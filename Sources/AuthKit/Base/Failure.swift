@@ -1,7 +1,7 @@
 /// What a person or a script can be told about something that did not work.
 ///
 /// One value carries everything: the exit code, authctl's own sentence, the server's words and the
-/// mend. `Console` writes it, as text or as JSON; nothing else prints an error.
+/// hint. `Console` writes it, as text or as JSON; nothing else prints an error.
 package struct Failure: Error {
   /// The kind of failure: its raw value is the `code` of JSON errors, `exitCode` the process status.
   package enum Kind: String, Sendable {
@@ -106,7 +106,7 @@ package struct Failure: Error {
   /// The key of a profile that is wrong, by its names from the root.
   var key: [String]?
 
-  /// A failure of `kind`, said in `message`, with the mend in `hint`.
+  /// A failure of `kind`, said in `message`, with what fixes it in `hint`.
   package init(_ kind: Kind, _ message: String, hint: String? = nil) {
     self.kind = kind
     self.message = message

@@ -50,7 +50,7 @@ package struct ServerProbe {
     return bounded.seconds + (age ?? 0) - answeredAt.seconds
   }
 
-  mutating func take(
+  mutating func setTimes(
     _ seen: (named: Double, connected: Double, secured: Double, certificateEnd: String?)
   ) {
     if seen.named > 0 { naming = seen.named }

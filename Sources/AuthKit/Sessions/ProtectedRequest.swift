@@ -316,7 +316,7 @@ extension SessionKeeper {
         prefetch, values: values, cookies: session.cookies, permitted: session.requestLimits)
       let carriesSession = prefetch.call.authorization == .access
       if answer.head.status == 401, carriesSession { return .rejected(answer) }
-      try api.take(prefetch, of: answer, into: &values)
+      try api.extract(prefetch, from: answer, into: &values)
       cookies = try answer.cookies(now: clock())
     }
     return .ready(

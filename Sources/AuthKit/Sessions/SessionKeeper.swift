@@ -55,7 +55,7 @@ package final class SessionKeeper {
       session.payload(),
       key: SessionKey(
         profile: session.profile, account: session.account,
-        origin: api.base.origin.description, generation: session.generation))
+        origin: api.base.origin.description, loginID: session.loginID))
   }
 
   func locked<R>(_ account: String, _ work: () throws(Failure) -> R) throws(Failure) -> R {
@@ -69,7 +69,7 @@ package final class SessionKeeper {
     _ session: Session, cookies: [HTTPClient.NewCookie], tokens: RecipeClient.Tokens?
   ) throws(Failure) {
     try locked(session.account) { () throws(Failure) in
-      guard var stored = try read(session.account), stored.generation == session.generation else {
+      guard var stored = try read(session.account), stored.loginID == session.loginID else {
         return
       }
       if let tokens { stored = stored.renewed(with: tokens, now: clock()) }

@@ -62,7 +62,7 @@ package struct SessionMove {
         try target.write(
           payload,
           key: SessionKey(
-            profile: profile, account: account, origin: origin, generation: session.generation))
+            profile: profile, account: account, origin: origin, loginID: session.loginID))
         try check(payload, profile, account)
       }
       _ = try source.delete(profile: profile, account: account)

@@ -67,7 +67,7 @@ extension RecipeClient {
       let named = call.names(request: profile.recipe.request)
       values.fields.removeAll { !named.contains(.field($0.name)) }
     }
-    try take(factor.take, of: first, into: &values)
+    try extract(factor.take, from: first, into: &values)
     let answer = try send(call, values: values, cookies: try first.cookies(now: clock()))
     if (300...399).contains(answer.head.status), try answer.accessToken() != nil { return answer }
     let what = "this one-time code"

@@ -77,7 +77,7 @@ struct StoredSession {
     expiresAt = session.expiresAt
     secondsLeft = session.secondsLeft(now: Clock.now())
     isRefreshable = session.isRenewable
-    keepsCommand = session.again != nil
+    keepsCommand = session.reauthentication != nil
     isPassword = session.keepsPassword
     state = (secondsLeft ?? 1) > 0 ? .valid : isRefreshable ? .refreshable : .expired
   }

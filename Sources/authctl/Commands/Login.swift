@@ -117,7 +117,7 @@ struct Login: Command {
     }
     let keeper = try app.keeper(for: profile)
     let known = app.namedAccount(profile)
-    app.tell(choice, known)
+    app.logChoice(choice, known)
     let named = try storedAccount(known?.name, app, keeper)
     if ifNeeded, let account = named, try serves(account, keeper) {
       return try report(try keeper.read(account), keeper, app, quietly: true)
@@ -200,8 +200,9 @@ struct Login: Command {
     if wasAskedForCode {
       app.console.warn("the command is not kept: this sign-in wants a one-time code each time")
     } else {
-      let again = Session.Reauthentication(command: SharedSecret(command), fields: values.fields)
-      signedIn.session.keep(again, values)
+      let reauthentication = Session.Reauthentication(
+        command: SharedSecret(command), fields: values.fields)
+      signedIn.session.keep(reauthentication, values)
     }
     return signedIn
   }

@@ -34,7 +34,7 @@ struct Logout: Command {
     let ends =
       all && globals.profile == nil
       ? try endEverything(app, &failures) : try endOne(app, &failures)
-    for (profile, end) in ends { Self.tell(profile, end, app) }
+    for (profile, end) in ends { Self.report(profile, end, app) }
     if output.json {
       try app.console.out(
         JSONValue.array(
@@ -59,7 +59,7 @@ struct Logout: Command {
       return []
     }
     let profile = choice.profile
-    app.tell(choice, all ? nil : app.namedAccount(profile))
+    app.logChoice(choice, all ? nil : app.namedAccount(profile))
     // What is not trusted sends nothing; forgetting does not depend on it.
     let keeper = try app.localKeeper(for: profile, mayAskForTrust: true)
     let others = try Others(of: keeper, app)
@@ -124,7 +124,7 @@ struct Logout: Command {
     do throws(Failure) { ends = try endEverything(in: store, app, &found) } catch {
       found.append(error)
     }
-    for failure in found where failure.kind.isOfStore { app.tellUnread(store, failure) }
+    for failure in found where failure.kind.isOfStore { app.warnUnread(store, failure) }
     failures += found.filter { !$0.kind.isOfStore }
     return ends
   }
@@ -161,14 +161,14 @@ struct Logout: Command {
   }
 
   /// What became of one session.
-  static func tell(_ profile: String, _ end: SessionKeeper.Ended, _ app: App) {
+  static func report(_ profile: String, _ end: SessionKeeper.Ended, _ app: App) {
     guard end.deleted else { return }
     if let reason = end.reason {
       app.console.warn("the server did not end the session: \(reason.message)")
     }
     let name = DisplayText.oneLine(end.account)
-    let where_ = end.revoked == true ? "at the server and here" : "here"
-    app.console.notice("Signed out of \(profile) as \(name), \(where_).")
+    let place = end.revoked == true ? "at the server and here" : "here"
+    app.console.notice("Signed out of \(profile) as \(name), \(place).")
   }
 }
 
@@ -196,7 +196,7 @@ private struct Others {
             !(known + names).contains { $0.utf8.elementsEqual(name.utf8) }
           }
       } catch {
-        app.tellUnread(keeper.store, error)
+        app.warnUnread(keeper.store, error)
       }
     }
     return names
@@ -213,7 +213,7 @@ private struct Others {
         end.add(try keeper.end(account, requireRevocation: requireRevocation))
       } catch {
         guard error.kind.isOfStore else { throw error }
-        app.tellUnread(keeper.store, error)
+        app.warnUnread(keeper.store, error)
       }
     }
   }

@@ -57,7 +57,7 @@ struct ProfileRemove: Command {
       do throws(Failure) {
         holders.append((other, try app.storedAccounts(of: name, in: other)))
       } catch {
-        app.tellUnread(other, error)
+        app.warnUnread(other, error)
       }
     }
     return holders
@@ -78,6 +78,6 @@ struct ProfileRemove: Command {
         ) { () throws(Failure) in try holder.store.delete(profile: name, account: account) }
       }
     }
-    if logout { Logout.tell(name, end, app) }
+    if logout { Logout.report(name, end, app) }
   }
 }

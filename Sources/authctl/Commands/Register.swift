@@ -23,7 +23,7 @@ struct Register: Command {
   func run(in app: App) throws(Failure) -> Int32 {
     let choice = try app.choose()
     let profile = choice.profile
-    app.tell(choice, app.namedAccount(profile))
+    app.logChoice(choice, app.namedAccount(profile))
     let keeper = try app.keeper(for: profile)
     try keeper.store.open()
     if let caution = keeper.store.caution { app.console.warn(caution) }

@@ -69,14 +69,14 @@ struct CheckReport {
       let pieces = Console.wrapped(shown(check.detail), indent: margin.utf8.count)
       text.append(start + (pieces.first ?? ""))
       text += pieces.dropFirst().map { margin + $0 }
-      if let hint = check.hint { text += Self.mend(shown(hint), margin) }
+      if let hint = check.hint { text += Self.fix(shown(hint), margin) }
     }
     return text
   }
 
   /// Broken between clauses and nowhere else: a command stays whole, however long, as it is to be
   /// copied.
-  private static func mend(_ hint: String, _ margin: String) -> [String] {
+  private static func fix(_ hint: String, _ margin: String) -> [String] {
     let start = margin + "mend: "
     var clauses = [""]
     for word in hint.split(separator: " ", omittingEmptySubsequences: false) {

@@ -158,20 +158,20 @@ struct DoctorChecks {
     let names = (try? app.profiles.names()) ?? []
     guard all else {
       do throws(Failure) { return [try app.choose().profile] } catch {
-        tellMissing(error, names)
+        reportMissing(error, names)
         return []
       }
     }
     var found: [Profile] = []
     for name in names {
       do throws(Failure) { found.append(try app.profiles.load(name)) } catch {
-        tellMistaken(name)
+        reportMistaken(name)
       }
     }
     return found
   }
 
-  private mutating func tellMissing(_ failure: Failure, _ names: [String]) {
+  private mutating func reportMissing(_ failure: Failure, _ names: [String]) {
     if failure.kind == .notSignedIn || configIsWrong { return }
     func variable(_ name: String) -> String? {
       app.environment[name].flatMap { $0.isEmpty ? nil : $0 }
@@ -184,17 +184,17 @@ struct DoctorChecks {
         hint: "-p NAME, or --all")
       return
     }
-    if names.contains(name) { tellMistaken(name) } else { checks.add(Check(.profile, failure)) }
+    if names.contains(name) { reportMistaken(name) } else { checks.add(Check(.profile, failure)) }
   }
 
   /// Its mistakes are among those of the configuration.
-  private mutating func tellMistaken(_ name: String) {
+  private mutating func reportMistaken(_ name: String) {
     checks.add(.profile, .skipped, "not looked at: there is a mistake in its file", profile: name)
   }
 
   // MARK: The server
 
-  mutating func reach(_ profile: Profile) {
+  mutating func checkServer(of profile: Profile) {
     let name = profile.name
     lookedAt += 1
     let base: WebURL
@@ -206,41 +206,41 @@ struct DoctorChecks {
       checks.add(Check(.reach, error, profile: name))
       return
     }
-    let reach = app.http(for: profile, base: base.origin).reach(base)
-    let proxy = reach.proxy.map { ", by the proxy \($0.host) (\($0.source))" } ?? ""
-    if let failure = reach.failure {
+    let probe = app.http(for: profile, base: base.origin).probe(base)
+    let proxy = probe.proxy.map { ", by the proxy \($0.host) (\($0.source))" } ?? ""
+    if let failure = probe.failure {
       checks.add(
-        .reach, .fail, failure.message + proxy, hint: Self.mend(failure, reach, base),
+        .reach, .fail, failure.message + proxy, hint: Self.fix(failure, probe, base),
         profile: name)
     } else {
       checks.add(
-        .reach, .ok, "\(base.origin): \(Self.steps(reach, to: base.origin))\(proxy)", profile: name
+        .reach, .ok, "\(base.origin): \(Self.steps(probe, to: base.origin))\(proxy)", profile: name
       )
     }
-    if let status = reach.head?.status, status >= 500 {
+    if let status = probe.head?.status, status >= 500 {
       checks.add(
         .answer, .warn,
-        "HTTP \(status) \(DisplayText.oneLine(reach.head?.reason ?? "", limit: 60)) to GET "
+        "HTTP \(status) \(DisplayText.oneLine(probe.head?.reason ?? "", limit: 60)) to GET "
           + Redactor.withoutQuery(base.text), profile: name)
     }
-    certificate(reach, name)
-    if reach.head != nil { clock(reach, name) }
+    certificate(probe, name)
+    if probe.head != nil { clock(probe, name) }
   }
 
-  private static func steps(_ reach: ServerProbe, to origin: Origin) -> String {
+  private static func steps(_ probe: ServerProbe, to origin: Origin) -> String {
     func step(_ name: String, _ seconds: Double?) -> String? {
       seconds.flatMap { Int(exactly: min($0 * 1000, 1e9).rounded(.up)) }.map { "\(name) \($0) ms" }
     }
     // An address is no name that had to be found.
-    let isName = reach.proxy != nil || !origin.isAddress
+    let isName = probe.proxy != nil || !origin.isAddress
     return [
-      isName ? step("DNS", reach.naming) : nil, step("TCP", reach.connecting),
-      step(reach.protocolName ?? "TLS", reach.securing),
+      isName ? step("DNS", probe.naming) : nil, step("TCP", probe.connecting),
+      step(probe.protocolName ?? "TLS", probe.securing),
     ].compactMap { $0 }.joined(separator: ", ")
   }
 
   /// What a failure's own hint says is for other commands: `-m`, `--cacert`.
-  private static func mend(_ failure: Failure, _ reach: ServerProbe, _ base: WebURL) -> String? {
+  private static func fix(_ failure: Failure, _ probe: ServerProbe, _ base: WebURL) -> String? {
     switch failure.kind {
     case .timeout: return "network.connect_timeout = 30 in the profile waits longer"
     case .tls where failure.tlsProblem == .expired:
@@ -250,15 +250,15 @@ struct DoctorChecks {
     case .tls where failure.url != nil:
       return "the authority that signed its certificate, in network.ca_file of the profile"
     case .network:
-      let ofProfile = reach.proxy.flatMap { $0.isOfProfile ? $0.host : nil }
+      let ofProfile = probe.proxy.flatMap { $0.isOfProfile ? $0.host : nil }
       return DisplayText.shellCommand(
         ["curl", "-sv", "-o", "/dev/null"] + (ofProfile.map { ["-x", $0] } ?? []) + [base.text])
     default: return failure.hint
     }
   }
 
-  private mutating func certificate(_ reach: ServerProbe, _ name: String) {
-    guard let end = reach.certificateEnd else { return }
+  private mutating func certificate(_ probe: ServerProbe, _ name: String) {
+    guard let end = probe.certificateEnd else { return }
     let left = end.seconds - Clock.now().seconds
     // One that has ended lets no handshake through: that was told.
     guard left > 0 else { return }
@@ -268,8 +268,8 @@ struct DoctorChecks {
     )
   }
 
-  private mutating func clock(_ reach: ServerProbe, _ name: String) {
-    guard let difference = reach.clockDifference else {
+  private mutating func clock(_ probe: ServerProbe, _ name: String) {
+    guard let difference = probe.clockDifference else {
       checks.add(.clock, .skipped, "the server tells no date to compare clocks by", profile: name)
       return
     }
@@ -291,11 +291,11 @@ struct DoctorChecks {
 
   mutating func session(of profile: Profile) {
     if let variable = app.tokenVariable(of: profile) {
-      tell(profile, .ok, "\(variable) gives the token")
+      reportSession(profile, .ok, "\(variable) gives the token")
       return
     }
     if let storeProblem {
-      tell(profile, .skipped, "not looked at: \(storeProblem)")
+      reportSession(profile, .skipped, "not looked at: \(storeProblem)")
       return
     }
     switch sessions {
@@ -305,30 +305,30 @@ struct DoctorChecks {
         $0.profile?.utf8.elementsEqual(profile.name.utf8) ?? false
       }
       if own.isEmpty {
-        tell(
+        reportSession(
           profile, .skipped, "not signed in", hint: Suggestion.login(profile.name).command)
       }
-      for row in own { tell(profile, row) }
+      for row in own { reportSession(profile, row) }
     }
   }
 
-  private mutating func tell(_ profile: Profile, _ row: StoredSession) {
+  private mutating func reportSession(_ profile: Profile, _ row: StoredSession) {
     let account = row.account ?? "?"
     switch row.state {
     case .valid:
       let left = row.secondsLeft.map { ", \(Timestamp.spoken($0)) left" } ?? ""
-      tell(
+      reportSession(
         profile, .ok, "\(account): valid\(left)\(row.isRefreshable ? ", renews itself" : "")")
-    case .refreshable: tell(profile, .ok, "\(account): renews itself")
+    case .refreshable: reportSession(profile, .ok, "\(account): renews itself")
     case .expired:
       let ago = row.secondsLeft.map { " \(Timestamp.spoken(-$0)) ago" } ?? ""
-      tell(profile, .warn, "\(account): expired\(ago)", hint: row.loginCommand)
+      reportSession(profile, .warn, "\(account): expired\(ago)", hint: row.loginCommand)
     case .locked:
-      tell(profile, .skipped, "\(account): locked", hint: Suggestion.unlockStore.command)
+      reportSession(profile, .skipped, "\(account): locked", hint: Suggestion.unlockStore.command)
     }
   }
 
-  private mutating func tell(
+  private mutating func reportSession(
     _ profile: Profile, _ result: Check.Result, _ detail: String, hint: String? = nil
   ) {
     let whose = lookedAt > 1 ? "\(profile.name), " : ""

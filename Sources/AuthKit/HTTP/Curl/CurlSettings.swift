@@ -5,7 +5,7 @@ internal import Glibc
 
 extension CurlClient {
   /// Hands to libcurl what `settings` says about the way to the server.
-  func reach(_ settings: TransferSettings) {
+  func setConnectionOptions(_ settings: TransferSettings) {
     authctl_curl_set_long(
       easy, CURLOPT_SSLVERSION,
       Int(settings.atLeastTLS13 ? CURL_SSLVERSION_TLSv1_3 : CURL_SSLVERSION_TLSv1_2))

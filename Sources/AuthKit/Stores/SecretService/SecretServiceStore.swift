@@ -157,7 +157,7 @@ package final class SecretServiceStore: SessionStore {
   /// anything stands for a locked collection that shows nothing of itself.
   package func list(profiles: [String]) throws(Failure) -> [SessionItem] {
     let bus = try connected()
-    if bus.asksOften, try hiding(bus) != nil { return [.nameless] }
+    if bus.asksOften, try hiding(bus) != nil { return [.unnamed] }
     let found = try bus.search([Self.schema])
     // A set: the service says how many there are.
     let hashed = Set(try bus.search([Self.hashedSchema]).locked).subtracting(found.locked)
@@ -182,7 +182,7 @@ package final class SecretServiceStore: SessionStore {
         }
       }
     }
-    if items.isEmpty, try hiding(bus) != nil { return [.nameless] }
+    if items.isEmpty, try hiding(bus) != nil { return [.unnamed] }
     return items
   }
 
