@@ -55,9 +55,9 @@ enum FileStoreScene {
   }
 
   static let ada = SessionKey(
-    profile: "shop", account: "ada", origin: "https://api.shop.example", generation: "01")
+    profile: "shop", account: "ada", origin: "https://api.shop.example", loginID: "01")
   static let bob = SessionKey(
-    profile: "shop", account: "bob", origin: "https://api.shop.example", generation: "02")
+    profile: "shop", account: "bob", origin: "https://api.shop.example", loginID: "02")
 
   static func mode(_ path: String) -> mode_t? {
     var info = stat()

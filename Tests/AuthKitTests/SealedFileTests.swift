@@ -9,7 +9,7 @@ import Testing
   private static var key: SharedSecret { SharedSecret(String(repeating: "k", count: 32)) }
   private static let session = SessionKey(
     profile: "shop", account: "ada@shop.example", origin: "https://api.shop.example",
-    generation: "00112233445566778899aabbccddeeff")
+    loginID: "00112233445566778899aabbccddeeff")
 
   private func seal(
     _ payload: String = #"{"a":1}"#, _ session: SessionKey = Self.session,

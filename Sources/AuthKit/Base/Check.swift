@@ -5,15 +5,28 @@ package struct Check: Sendable {
     case ok, warn, fail, skipped
   }
 
-  /// What was looked at, in one word.
-  package var name: String
+  /// What is looked at; the raw value is its name in text and JSON.
+  package enum Subject: String, Sendable {
+    // The machine.
+    case versions, libcurl, config, state, proxy, variables
+    // The store.
+    case store, bus, daemon, collection, folder, key, sessions, probe
+    // A profile and its server; `session` is the encryption of the bus as well.
+    case profile, reach, answer, certificate, clock, session
+
+    /// Whether the finding says where the store keeps its items.
+    package var isPlaceOfStore: Bool { self == .daemon || self == .folder }
+  }
+
+  /// What was looked at.
+  package var subject: Subject
   /// The profile that it is about; none: the machine.
   package var profile: String?
   /// How it was found.
   package var result: Result
   /// What was seen; no secret.
   package var detail: String
-  /// The mend: a command or a fact.
+  /// How to fix it: a command or a fact.
   package var hint: String?
   /// The same in few words, for a line that several findings share.
   package var brief: String?
@@ -22,10 +35,10 @@ package struct Check: Sendable {
 
   /// A finding of these.
   package init(
-    _ name: String, _ result: Result, _ detail: String, brief: String? = nil, hint: String? = nil,
-    profile: String? = nil
+    _ subject: Subject, _ result: Result, _ detail: String, brief: String? = nil,
+    hint: String? = nil, profile: String? = nil
   ) {
-    self.name = name
+    self.subject = subject
     self.result = result
     self.detail = detail
     self.brief = brief
@@ -33,9 +46,9 @@ package struct Check: Sendable {
     self.profile = profile
   }
 
-  /// What did not work, in the words of its failure. To ask the doctor is no mend here.
-  package init(_ name: String, _ failure: Failure, profile: String? = nil) {
-    let hint = failure.hint == "authctl doctor" ? nil : failure.hint
-    self.init(name, .fail, failure.message, hint: hint, profile: profile)
+  /// What did not work, in the words of its failure. The hint to ask the doctor is left out here.
+  package init(_ subject: Subject, _ failure: Failure, profile: String? = nil) {
+    let hint = failure.suggestion == .doctor() ? nil : failure.hint
+    self.init(subject, .fail, failure.message, hint: hint, profile: profile)
   }
 }

@@ -1,7 +1,7 @@
 /// What a person or a script can be told about something that did not work.
 ///
 /// One value carries everything: the exit code, authctl's own sentence, the server's words and the
-/// mend. `Console` writes it, as text or as JSON; nothing else prints an error.
+/// hint. `Console` writes it, as text or as JSON; nothing else prints an error.
 package struct Failure: Error {
   /// The kind of failure: its raw value is the `code` of JSON errors, `exitCode` the process status.
   package enum Kind: String, Sendable {
@@ -64,12 +64,30 @@ package struct Failure: Error {
     case notFound = 127
   }
 
+  /// What was wrong with TLS: it decides what helps.
+  package enum TLSProblem: Sendable {
+    /// The server has another key than the one that is pinned.
+    case pinnedKey
+    /// The server requires another certificate of the client, or one at all.
+    case clientCertificate
+    /// The server's certificate has ended, or is not valid yet.
+    case expired, notYetValid
+    /// The server's certificate is for another host.
+    case hostName
+    /// There is no version of TLS that both know.
+    case protocolVersion
+    /// Anything else, usually an authority that is not trusted.
+    case authority
+  }
+
   /// What sort of failure it is.
   package var kind: Kind
   /// What happened, in authctl's own words; no trailing full stop, no secret.
   package var message: String
   /// The server's own words, each piece as it came; `DisplayText` makes them fit to be shown.
   package var server: [String] = []
+  /// What was wrong with TLS, for `tls`.
+  package var tlsProblem: TLSProblem?
   /// The HTTP status of the answer, where there was one.
   package var status: Int?
   /// The URL in question, without query and user information.
@@ -79,17 +97,25 @@ package struct Failure: Error {
   /// The account's name.
   package var account: String?
   /// The command to run or the fact that helps.
-  package var hint: String?
+  package var hint: String? { didSet { suggestion = nil } }
+  /// The suggestion that is the whole of `hint`, where it was made of one.
+  package private(set) var suggestion: Suggestion?
   /// Whether the person's own request broke off, or got no answer in time: not a sign-in or renewal
   /// on its behalf. What `--retry` may send again.
   package var isOfRequest = false
   /// The key of a profile that is wrong, by its names from the root.
   var key: [String]?
 
-  /// A failure of `kind`, said in `message`, with the mend in `hint`.
+  /// A failure of `kind`, said in `message`, with what fixes it in `hint`.
   package init(_ kind: Kind, _ message: String, hint: String? = nil) {
     self.kind = kind
     self.message = message
     self.hint = hint
+  }
+
+  /// A failure of `kind`, said in `message`, that `suggestion` helps with.
+  package init(_ kind: Kind, _ message: String, suggestion: Suggestion) {
+    self.init(kind, message, hint: suggestion.command)
+    self.suggestion = suggestion
   }
 }

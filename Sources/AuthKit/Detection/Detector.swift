@@ -237,12 +237,13 @@ package struct Detector {
 
   private mutating func readMetadata(_ path: String) {
     guard let issuer = answers[path]?.json?["issuer"]?.text,
-      !detection.findings.contains(where: { $0.what.utf8.starts(with: "signs in by OAuth".utf8) })
+      !detection.findings.contains(where: \.isOAuth)
     else { return }
-    detection.findings.append(
-      Finding(
-        .certain, at: path,
-        "signs in by OAuth 2.0 at \(DisplayText.oneLine(Redactor.withoutQuery(issuer), limit: 80))",
-        why: "which this version does not do: authctl login --token-stdin stores a token"))
+    var finding = Finding(
+      .certain, at: path,
+      "signs in by OAuth 2.0 at \(DisplayText.oneLine(Redactor.withoutQuery(issuer), limit: 80))",
+      why: "which this version does not do: authctl login --token-stdin stores a token")
+    finding.isOAuth = true
+    detection.findings.append(finding)
   }
 }

@@ -28,6 +28,9 @@ package struct Finding {
   /// The profile's keys that it leads to; none, when this program cannot sign in by it.
   package var settings: [(key: String, value: JSONValue)] = []
 
+  /// It is OAuth 2.0, which this version does not do.
+  var isOAuth = false
+
   /// The preset that it leads to.
   package var preset: String? { settings.first { $0.key == "preset" }?.value.text }
 

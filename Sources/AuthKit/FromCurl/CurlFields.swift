@@ -397,7 +397,7 @@ extension CurlFields {
   private static let cookieNote = "cookies were left out: authctl keeps its own"
 
   /// Notes what `line` itself could not take over.
-  mutating func tell(of line: CurlLine) {
+  mutating func noteOmissions(of line: CurlLine) {
     for option in line.dropped {
       let isCookie = option == "-b" || option == "--cookie"
       note(isCookie ? Self.cookieNote : "\(option) was left out: certificates are always checked")

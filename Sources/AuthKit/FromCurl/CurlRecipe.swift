@@ -31,7 +31,7 @@ package struct CurlRecipe {
     let target = try CurlTarget(line.url)
     let body = try CurlBody(line)
     var fields = CurlFields()
-    fields.tell(of: line)
+    fields.noteOmissions(of: line)
     for note in target.notes + body.notes { fields.note(note) }
     let headers = try fields.kept(line.headers)
     for member in body.members { try fields.collect(member.key, member.value) }

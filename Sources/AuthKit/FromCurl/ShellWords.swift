@@ -68,7 +68,7 @@ struct ShellWords {
         endWord()
         at += 2
       case 0xE2: try generalPunctuation()
-      default: take(byte, isPlain: true)
+      default: consume(byte, isPlain: true)
       }
     }
     endWord()
@@ -78,7 +78,7 @@ struct ShellWords {
     at + ahead < bytes.count ? bytes[at + ahead] : nil
   }
 
-  private mutating func take(_ byte: UInt8, isPlain: Bool = false) {
+  private mutating func consume(_ byte: UInt8, isPlain: Bool = false) {
     word.append(byte)
     isInWord = true
     if !isPlain || !byte.isDigit { isNumber = false }
@@ -142,7 +142,7 @@ struct ShellWords {
       at += end
     } else if let next = peek(1) {
       at += 1
-      take(next)
+      consume(next)
     }
   }
 
@@ -196,7 +196,7 @@ struct ShellWords {
       case UInt8(ascii: "$"): try dollar()
       case UInt8(ascii: "`"): throw backquote()
       case UInt8(ascii: "("), UInt8(ascii: ")"): throw problem("a parenthesis outside of quotes")
-      default: take(byte)
+      default: consume(byte)
       }
     }
     dropWord()
@@ -231,11 +231,11 @@ struct ShellWords {
           at += 1 + length
         } else {
           if let next = peek(1), "$`\"\\".utf8.contains(next) { at += 1 }
-          take(bytes[at])
+          consume(bytes[at])
         }
       case UInt8(ascii: "$"): try dollar(isQuoted: true)
       case UInt8(ascii: "`"): throw backquote()
-      default: take(byte)
+      default: consume(byte)
       }
     }
     throw problem("a \" that is not closed", at: start)
@@ -254,7 +254,7 @@ struct ShellWords {
       throw problem(
         "a variable, which Bash would fill in",
         hint: "put its value there; for a dollar sign write \\$, or use single quotes")
-    default: take(UInt8(ascii: "$"))
+    default: consume(UInt8(ascii: "$"))
     }
   }
 
@@ -270,7 +270,7 @@ struct ShellWords {
         at += 1
         return
       case UInt8(ascii: "\\"): try escape()
-      default: take(byte)
+      default: consume(byte)
       }
     }
     throw problem("a $' that is not closed", at: start)
@@ -354,7 +354,7 @@ struct ShellWords {
     if peek(1) == UInt8(ascii: "\"") || lineEnd(blanks(1)) != nil {
       throw problem("a ^ as cmd.exe writes it", hint: Self.copyHint)
     }
-    take(UInt8(ascii: "^"), isPlain: true)
+    consume(UInt8(ascii: "^"), isPlain: true)
   }
 
   private func backquote() -> Failure {
@@ -371,7 +371,7 @@ struct ShellWords {
           "a typographic quotation mark or dash", hint: "write ' or \" and - or -- instead")
       }
     }
-    take(0xE2, isPlain: true)
+    consume(0xE2, isPlain: true)
   }
 
   static let copyHint = "copy the request as cURL (bash)"

@@ -116,8 +116,8 @@ package final class HTTPClient {
 
   /// How the server of `url` is reached: a GET that carries nothing and is over with the head of
   /// its answer. What does not work stands in `ServerProbe.failure`.
-  package func reach(_ url: WebURL) -> ServerProbe {
-    var reach = ServerProbe()
+  package func probe(_ url: WebURL) -> ServerProbe {
+    var probe = ServerProbe()
     var isDirect = false
     do throws(Failure) {
       var settings =
@@ -126,24 +126,24 @@ package final class HTTPClient {
       settings.keepsCertificate = true
       isDirect = settings.peerMustBeLoopback
       settings.trace = { [trace] line in
-        reach.note(line)
+        probe.note(line)
         trace?(line)
       }
       var request = WireRequest(method: "GET", url: url)
       try addDefaults(to: &request)
       let curl = try CurlClient()
-      defer { reach.take(curl.connection) }
+      defer { probe.setTimes(curl.connection) }
       try curl.send(request, settings: settings) { (head) throws(Failure) in
-        reach.head = head
-        reach.answeredAt = clock()
+        probe.head = head
+        probe.answeredAt = clock()
         throw Failure(.failed, "enough")
       } onBody: { (_) throws(Failure) in
       }
     } catch {
-      if reach.head == nil { reach.failure = error }
+      if probe.head == nil { probe.failure = error }
     }
-    if !isDirect { reach.findProxy(configured: network.proxy, environment) }
-    return reach
+    if !isDirect { probe.findProxy(configured: network.proxy, environment) }
+    return probe
   }
 
   // MARK: - Requests of the person
@@ -261,7 +261,7 @@ package final class HTTPClient {
     }
     settings.onProgress = options.onProgress
     settings.onFacts = options.onFacts
-    options.reach(&settings)
+    options.applyRoute(to: &settings)
     let trusted =
       if let authorities { authorities } else { try options.authorities(network, environment) }
     authorities = trusted

@@ -63,7 +63,7 @@ package struct HTTPOptions {
 
   /// What holds for every request, also for a renewal that the request needs: the way to the
   /// machine, never what is trusted less there.
-  func reach(_ settings: inout TransferSettings) {
+  func applyRoute(to settings: inout TransferSettings) {
     settings.atLeastTLS13 = atLeastTLS13
     if let proxy { settings.proxy = proxy.text }
     settings.proxyUser = proxyUser.map(Self.encoded)

@@ -17,11 +17,22 @@ package struct ServerProbe {
   package private(set) var protocolName: String?
   /// When the server's certificate ends.
   package private(set) var certificateEnd: Timestamp?
-  /// The host and port of the proxy in between, and what named it.
-  package private(set) var proxy: (host: String, source: String)?
+  /// The proxy in between.
+  package private(set) var proxy: Proxy?
   private var proxyVariable: String?
-  /// What names the proxy of a profile.
-  package static let profileKey = "network.proxy"
+
+  /// A proxy, and what named it.
+  package struct Proxy {
+    /// Its host and port.
+    package let host: String
+    /// The variable that named it; nil: the profile did.
+    let variable: String?
+
+    /// Whether the profile named it.
+    package var isOfProfile: Bool { variable == nil }
+    /// The variable or the profile's key.
+    package var source: String { variable ?? "network.proxy" }
+  }
 
   init() {}
 
@@ -39,7 +50,7 @@ package struct ServerProbe {
     return bounded.seconds + (age ?? 0) - answeredAt.seconds
   }
 
-  mutating func take(
+  mutating func setTimes(
     _ seen: (named: Double, connected: Double, secured: Double, certificateEnd: String?)
   ) {
     if seen.named > 0 { naming = seen.named }
@@ -73,9 +84,9 @@ package struct ServerProbe {
 
   mutating func findProxy(configured: String?, _ environment: [String: String]) {
     if let configured {
-      if !configured.isEmpty { proxy = (Proxies.host(of: configured), Self.profileKey) }
+      if !configured.isEmpty { proxy = Proxy(host: Proxies.host(of: configured), variable: nil) }
     } else if let name = proxyVariable, let value = environment[name] {
-      proxy = (Proxies.host(of: value), name)
+      proxy = Proxy(host: Proxies.host(of: value), variable: name)
     }
   }
 }

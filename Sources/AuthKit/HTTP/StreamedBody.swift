@@ -44,14 +44,14 @@ package final class StreamedBody {
   /// Hands on all of it, piece by piece.
   ///
   /// - Throws: `failed` when it cannot be read.
-  package func readAll(_ take: (UnsafeRawBufferPointer) -> Void) throws(Failure) {
+  package func readAll(_ onBytes: (UnsafeRawBufferPointer) -> Void) throws(Failure) {
     let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 65_536, alignment: 1)
     defer {
       if let base = buffer.baseAddress { explicit_bzero(base, buffer.count) }
       buffer.deallocate()
     }
     while let count = read(into: buffer), count > 0 {
-      take(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+      onBytes(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
     }
     if let failure { throw failure }
   }

@@ -3,7 +3,7 @@ package struct ProfileStore: Sendable {
   /// `$XDG_CONFIG_HOME/authctl`, or what `AUTHCTL_CONFIG_DIR` says.
   package let configDirectory: String
   private let home: String?
-  /// The mend of "there is no such profile" where there is no home folder to have profiles in.
+  /// The hint of "there is no such profile" where there is no home folder to have profiles in.
   package let homelessHint: String?
 
   /// - Parameters:

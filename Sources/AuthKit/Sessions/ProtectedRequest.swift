@@ -100,7 +100,7 @@ extension SessionKeeper {
     switch carried.lease.beforeSending(condition(of: carried.session, minimum: minimum)) {
     case .use: break
     case .renew: try renew(&carried, .due)
-    case .reread, .reject: throw expired(carried.session, .due, "no renewal")
+    case .reread, .reject: throw expired(carried.session, .due, .noRenewal)
     }
   }
 
@@ -185,7 +185,7 @@ extension SessionKeeper {
     _ session: inout Session, _ onHead: HTTPClient.OnHead
   ) throws(Failure) {
     if let page = hops.signInPage, head.isPage {
-      throw expired(session, .rejected, "it redirected to its sign-in page (\(page))")
+      throw expired(session, .rejected, .signInPage(page))
     }
     if hops.carriedCredential {
       // Before the body: whatever becomes of that, the server has changed its mind by now.
@@ -308,7 +308,7 @@ extension SessionKeeper {
         prefetch, values: values, cookies: session.cookies, permitted: session.requestLimits)
       let carriesSession = prefetch.call.authorization == .access
       if answer.head.status == 401, carriesSession { return .rejected(answer) }
-      try api.take(prefetch, of: answer, into: &values)
+      try api.extract(prefetch, from: answer, into: &values)
       cookies = try answer.cookies(now: clock())
     }
     return .ready(
@@ -372,8 +372,8 @@ extension SessionKeeper {
         hint: "set \(variable) to a token that is valid, or unset it and sign in")
       failure.profile = profile.name
     } else {
-      let why = canRenew(session) ? "a renewal did not help" : "no renewal"
-      failure = expired(session, .rejected, why)
+      failure = expired(
+        session, .rejected, canRenew(session) ? .renewalUseless : .noRenewal)
     }
     failure.server = answer.words
     failure.status = answer.head.status

@@ -22,7 +22,9 @@ extension SessionKeeper {
   func canRefresh(_ session: Session) -> Bool { session.refreshable && api.canRefresh(session) }
 
   /// Whether `session` can get a new access token without a person.
-  package func canRenew(_ session: Session) -> Bool { canRefresh(session) || session.again != nil }
+  package func canRenew(_ session: Session) -> Bool {
+    canRefresh(session) || session.reauthentication != nil
+  }
 
   /// `session` with a fresh access token.
   ///
@@ -38,7 +40,7 @@ extension SessionKeeper {
       if isNewer(stored, than: session), reason == .asked || !stored.isDue(now: clock()) {
         return stored
       }
-      guard canRenew(stored) else { throw expired(stored, reason, "no renewal") }
+      guard canRenew(stored) else { throw expired(stored, reason, .noRenewal) }
       // What cannot be kept must not be asked for: the pair that is stored would be dead.
       try store.open()
       var release: (() -> Void)?
@@ -87,10 +89,10 @@ extension SessionKeeper {
       guard let now = try read(stored.account) else { throw notSignedIn(stored.account) }
       if isNewer(now, than: stored) { return .byOthers(now) }
     }
-    if let again = stored.again {
-      return .fresh(try signedInAgain(stored, again, reason, before: limit, hold))
+    if let reauthentication = stored.reauthentication {
+      return .fresh(try signedInAgain(stored, reauthentication, reason, before: limit, hold))
     }
-    guard let refusal else { throw expired(stored, reason, "no renewal") }
+    guard let refusal else { throw expired(stored, reason, .noRenewal) }
     throw dead(stored, reason, refusal)
   }
 
@@ -107,7 +109,7 @@ extension SessionKeeper {
     _ stored: Session, before limit: Double, onAnswer: (_ status: Int) -> Void = { _ in }
   ) throws(Failure) -> Refreshed {
     guard let call = profile.recipe.refresh else {
-      throw expired(stored, .due, "no renewal")
+      throw expired(stored, .due, .noRenewal)
     }
     var pauses: [Double] = [1, 0.5]
     while true {
@@ -145,7 +147,7 @@ extension SessionKeeper {
   }
 
   func isNewer(_ stored: Session, than mine: Session) -> Bool {
-    if stored.generation != mine.generation { return true }
+    if stored.loginID != mine.loginID { return true }
     guard let theirs = stored.accessToken, let own = mine.accessToken else { return false }
     return !theirs.hasSameBytes(as: own) || stored.obtainedAt > mine.obtainedAt
   }
@@ -163,7 +165,7 @@ extension SessionKeeper {
     stored.values[.refreshToken] = nil
     stored.refreshable = false
     try? write(stored)
-    var failure = expired(stored, reason, "renewal refused")
+    var failure = expired(stored, reason, .renewalRefused)
     let words = answer.words
     failure.server =
       [
@@ -178,16 +180,16 @@ extension SessionKeeper {
   /// Signs in once more with the password that the session's command prints. A refused password is
   /// not tried again: the server could lock the account.
   private func signedInAgain(
-    _ stored: Session, _ again: Session.Reauthentication, _ reason: Reason, before limit: Double,
-    _ hold: (_ status: Int) -> Void
+    _ stored: Session, _ reauthentication: Session.Reauthentication, _ reason: Reason,
+    before limit: Double, _ hold: (_ status: Int) -> Void
   ) throws(Failure) -> Session {
-    guard let runCommand else { throw expired(stored, reason, "no renewal") }
+    guard let runCommand else { throw expired(stored, reason, .noRenewal) }
     var values = stored.values.filtered { [.appKey, .clientSecret].contains($0) }
     values[.username] = SharedSecret(stored.account)
-    let password = SharedSecret(try runCommand(again.command.text, Self.commandTime))
+    let password = SharedSecret(try runCommand(reauthentication.command.text, Self.commandTime))
     redactor.learn(user: stored.account, secret: password.secret)
     values[.password] = password
-    values.fields = again.fields
+    values.fields = reauthentication.fields
     var fresh: Session
     do throws(Failure) {
       fresh = try api.login(
@@ -196,13 +198,13 @@ extension SessionKeeper {
       ) { (origin) throws(Failure) in
         throw Failure(
           .inputNeeded, "\(profile.name): \(origin) wants a one-time code",
-          hint: api.command("login", "-u", stored.account))
+          suggestion: .login(profile.name, account: stored.account))
       }.session
     } catch  where error.kind == .credentialsRefused {
       var stored = stored
-      stored.again = nil
+      stored.reauthentication = nil
       try? write(stored)
-      var failure = expired(stored, reason, "the password of the kept command was refused")
+      var failure = expired(stored, reason, .passwordRefused)
       failure.server = error.server
       failure.status = error.status
       throw failure
@@ -211,7 +213,7 @@ extension SessionKeeper {
     fresh.requestOrigins = stored.requestOrigins
     fresh.signInOrigins = stored.signInOrigins
     fresh.way = stored.way
-    fresh.keep(again, values)
+    fresh.keep(reauthentication, values)
     return fresh
   }
 

@@ -55,7 +55,7 @@ package final class SessionKeeper {
       session.payload(),
       key: SessionKey(
         profile: session.profile, account: session.account,
-        origin: api.base.origin.description, generation: session.generation))
+        origin: api.base.origin.description, loginID: session.loginID))
   }
 
   func locked<R>(_ account: String, _ work: () throws(Failure) -> R) throws(Failure) -> R {
@@ -69,7 +69,7 @@ package final class SessionKeeper {
     _ session: Session, cookies: [HTTPClient.NewCookie], tokens: RecipeClient.Tokens?
   ) throws(Failure) {
     try locked(session.account) { () throws(Failure) in
-      guard var stored = try read(session.account), stored.generation == session.generation else {
+      guard var stored = try read(session.account), stored.loginID == session.loginID else {
         return
       }
       if let tokens { stored = stored.renewed(with: tokens, now: clock()) }
@@ -84,17 +84,44 @@ package final class SessionKeeper {
   package func notSignedIn(_ account: String?) -> Failure {
     var failure = Failure(
       .notSignedIn, "not signed in to \(profile.name) (\(api.base.origin))",
-      hint: account == nil || account == profile.account
-        ? api.command("login") : api.command("login", "-u", account ?? ""))
+      suggestion: .login(profile.name, account: account == profile.account ? nil : account))
     failure.profile = profile.name
     failure.account = account
     return failure
   }
 
-  /// The session has ended: `why` is the remark in brackets or behind the semicolon.
-  package func expired(_ session: Session, _ reason: Reason, _ why: String) -> Failure {
+  /// Why a session that has ended got no fresh token.
+  package enum Obstacle {
+    /// It cannot be renewed without a person.
+    case noRenewal
+    /// The server refused the refresh token.
+    case renewalRefused
+    /// The server refused the renewed token as well.
+    case renewalUseless
+    /// The server refused the password that the kept command printed.
+    case passwordRefused
+    /// The server redirected the request to this sign-in page.
+    case signInPage(String)
+    /// The server gives no token that lasts this many seconds.
+    case tooShort(seconds: Double)
+
+    /// The end of the message.
+    fileprivate var remark: String {
+      switch self {
+      case .noRenewal: " (no renewal)"
+      case .renewalRefused: "; renewal refused"
+      case .renewalUseless: "; a renewal did not help"
+      case .passwordRefused: "; the password of the kept command was refused"
+      case .signInPage(let page): "; it redirected to its sign-in page (\(page))"
+      case .tooShort(let seconds): "; no token of \(Timestamp.spoken(seconds))"
+      }
+    }
+  }
+
+  /// The session has ended, and `obstacle` is why there is no fresh token.
+  package func expired(_ session: Session, _ reason: Reason, _ obstacle: Obstacle) -> Failure {
     let left = session.secondsLeft(now: clock())
-    let remark = why == "no renewal" ? " (no renewal)" : "; \(why)"
+    let remark = obstacle.remark
     let account = DisplayText.oneLine(session.account, limit: 80)
     let message =
       if let left, left <= 0 {
@@ -105,8 +132,7 @@ package final class SessionKeeper {
         "\(profile.name): session of \(account) was refused by the server\(remark)"
       }
     var failure = Failure(
-      .sessionExpired, message,
-      hint: api.command("login", "-u", session.account))
+      .sessionExpired, message, suggestion: .login(profile.name, account: session.account))
     failure.profile = profile.name
     failure.account = session.account
     return failure
@@ -140,15 +166,31 @@ package final class SessionKeeper {
     }
   }
 
+  /// What the store has of an account that is signed out.
+  private enum Stored {
+    case nothing
+    case session(Session)
+    /// An item that cannot be read: it must still be forgotten.
+    case unreadable
+
+    var isThere: Bool { if case .nothing = self { false } else { true } }
+  }
+
+  private func stored(_ account: String) -> Stored {
+    do throws(Failure) {
+      return try read(account).map { .session($0) } ?? .nothing
+    } catch {
+      return .unreadable
+    }
+  }
+
   /// Revokes where the recipe can, then forgets; forgetting does not depend on the server.
   package func end(_ account: String, requireRevocation: Bool) throws(Failure) -> Ended {
     try locked(account) { () throws(Failure) in
       let limit = clock().seconds + Self.longestHold
       var ended = Ended(account: account, deleted: false)
-      // An item that cannot be read must still be forgotten.
-      let stored: Session??
-      do throws(Failure) { stored = try read(account) } catch { stored = .none }
-      if let before = stored ?? nil {
+      let stored = stored(account)
+      if case .session(let before) = stored {
         var session = before
         (ended.revoked, ended.reason) = revoke(renewing: &session, before: limit)
         // What is kept must not be a pair that revoking has used up.
@@ -156,8 +198,7 @@ package final class SessionKeeper {
           try storeNewPair(session)
         }
       }
-      let isThere = if case .some(.none) = stored { false } else { true }
-      if requireRevocation, isThere, ended.revoked != true {
+      if requireRevocation, stored.isThere, ended.revoked != true {
         throw ended.reason
           ?? Failure(
             .failed, "\(profile.name): the session of \(account) cannot be ended at the server",
@@ -219,7 +260,7 @@ package final class SessionKeeper {
     guard session.isDue(now: clock()) else { return session }
     var fresh = session
     if try renewInMemory(&fresh, before: clock().seconds + Self.longestHold) { return fresh }
-    throw expired(session, .due, "no renewal")
+    throw expired(session, .due, .noRenewal)
   }
 
   /// A fresh access token for a session that is about to go; whether the server gave one.

@@ -62,7 +62,7 @@ package struct SessionMove {
         try target.write(
           payload,
           key: SessionKey(
-            profile: profile, account: account, origin: origin, generation: session.generation))
+            profile: profile, account: account, origin: origin, loginID: session.loginID))
         try check(payload, profile, account)
       }
       _ = try source.delete(profile: profile, account: account)
@@ -86,10 +86,8 @@ package struct SessionMove {
       "\(session.profile): the stores \(source.name.rawValue) and \(target.name.rawValue) hold "
         + "different sessions of \(DisplayText.oneLine(session.account, limit: 80)), and neither "
         + "is newer: both stay",
-      hint: DisplayText.shellCommand([
-        "authctl", "login", "-p", session.profile, "-u", session.account,
-      ])
-      .map { "\($0) replaces both" })
+      hint: Suggestion.login(session.profile, account: session.account).command
+        .map { "\($0) replaces both" })
     failure.profile = session.profile
     failure.account = session.account
     throw failure

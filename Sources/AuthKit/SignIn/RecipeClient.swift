@@ -103,7 +103,7 @@ package final class RecipeClient {
     }
     let answer = try fetch(
       prefetch, values: values, cookies: cookies, permitted: permitted, seconds: seconds)
-    try take(prefetch, of: answer, into: &values)
+    try extract(prefetch, from: answer, into: &values)
     cookies = try answer.cookies(now: clock())
     return true
   }
@@ -120,9 +120,9 @@ package final class RecipeClient {
   /// Takes from the answer to `prefetch` what the next request wants.
   ///
   /// - Throws: what `refuse` throws for an answer that is no success.
-  func take(_ prefetch: Prefetch, of answer: RecipeResponse, into values: inout TemplateValues)
-    throws(Failure)
-  {
+  func extract(
+    _ prefetch: Prefetch, from answer: RecipeResponse, into values: inout TemplateValues
+  ) throws(Failure) {
     do throws(Failure) {
       try refuse(answer, of: prefetch.call, what: "the request before this one", refused: [])
     } catch {
@@ -130,15 +130,15 @@ package final class RecipeClient {
       failure.hint = showCommand.map { "[prefetch] in " + $0 }
       throw failure
     }
-    try take(prefetch.take, of: answer, into: &values)
+    try extract(prefetch.take, from: answer, into: &values)
   }
 
   /// `{taken.NAME}`: values of one answer for the request that follows.
   ///
   /// - Throws: `answer_not_understood` when one is not there.
-  func take(_ wanted: [Extraction], of answer: RecipeResponse, into values: inout TemplateValues)
-    throws(Failure)
-  {
+  func extract(
+    _ wanted: [Extraction], from answer: RecipeResponse, into values: inout TemplateValues
+  ) throws(Failure) {
     for kept in wanted {
       guard let value = try answer.keptText(at: [kept.place]), !value.isEmpty else {
         var failure = Failure(
@@ -190,7 +190,7 @@ package final class RecipeClient {
   func notPinned(_ origin: Origin) -> Failure {
     Failure(
       .originRefused, "\(profile.name): the session was not made for \(origin)",
-      hint: command("login"))
+      suggestion: .login(profile.name))
   }
 
   /// Nothing goes by another way than that of the sign-in (rule A3).
@@ -203,7 +203,7 @@ package final class RecipeClient {
     throw Failure(
       .originRefused,
       "\(profile.name): changed since the sign-in, so nothing is sent: "
-        + changed.joined(separator: ", "), hint: command("login"))
+        + changed.joined(separator: ", "), suggestion: .login(profile.name))
   }
 
   /// The request that `call` stands for, every placeholder filled.

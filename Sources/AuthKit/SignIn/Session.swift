@@ -5,7 +5,7 @@ package struct Session {
   /// The account's name, compared as bytes.
   package var account: String
   /// New at each login, kept through refreshes (rule B1).
-  package var generation: String
+  package var loginID: String
   /// `access_token`, `refresh_token`, `app_key`, `session.NAME`; for a stored password `password`.
   var values: TemplateValues
   /// When the access token ends, by this machine's clock; nil when the server did not tell.
@@ -26,7 +26,7 @@ package struct Session {
   /// The recipe could renew it when it was stored; what the profile says now is asked as well.
   package var refreshable: Bool
   /// How to sign in again without a person (`login --keep-command`).
-  package var again: Reauthentication?
+  package var reauthentication: Reauthentication?
   /// The variable it came from instead of the store.
   package var variable: String?
 
@@ -45,11 +45,11 @@ package struct Session {
   }
 
   /// Whether it can get a new access token without a person.
-  package var isRenewable: Bool { refreshable || again != nil }
+  package var isRenewable: Bool { refreshable || reauthentication != nil }
 
   /// Takes up what signs in again, with the keys that the sign-in had among its values.
-  package mutating func keep(_ again: Reauthentication, _ signIn: TemplateValues) {
-    self.again = again
+  package mutating func keep(_ reauthentication: Reauthentication, _ signIn: TemplateValues) {
+    self.reauthentication = reauthentication
     for name in [Template.Name.appKey, .clientSecret] where signIn[name] != nil {
       values[name] = signIn[name]
     }
@@ -67,7 +67,7 @@ package struct Session {
     return !own.hasSameBytes(as: others)
   }
 
-  /// A new session, with a generation of its own.
+  /// A new session, with a login ID of its own.
   package init(
     profile: String, account: String, values: TemplateValues, now: Timestamp,
     requestOrigins: [Origin],
@@ -78,7 +78,7 @@ package struct Session {
     self.values = values
     self.requestOrigins = requestOrigins
     self.signInOrigins = signInOrigins
-    generation = randomHex(bytes: 16)
+    loginID = randomHex(bytes: 16)
     obtainedAt = now
     cookies = CookieJar()
     refreshable = false
@@ -109,7 +109,7 @@ extension Redactor {
   func learn(_ session: Session) {
     for entry in session.values.all { learn(entry.value.secret) }
     for cookie in session.cookies.cookies { learn(cookie.value) }
-    if let again = session.again { learn(again.command.secret) }
+    if let command = session.reauthentication?.command { learn(command.secret) }
   }
 }
 
@@ -131,7 +131,7 @@ extension Session {
     member("version", .number(1))
     member("profile", .string(profile))
     member("account", .string(account))
-    member("generation", .string(generation))
+    member("generation", .string(loginID))
     member("expires_at", time(expiresAt))
     member("lifetime", lifetime.map { .number($0) } ?? .null)
     member("obtained_at", time(obtainedAt))
@@ -140,7 +140,7 @@ extension Session {
     member("sign_in_origins", .array(signInOrigins.map { .string($0.description) }))
     if let way = way.json { member("server_way", way) }
     member("cookies", cookies.json)
-    if let again { member("sign_in_again", again.json) }
+    if let reauthentication { member("sign_in_again", reauthentication.json) }
     builder.append(",\"values\":{")
     for (index, entry) in values.all.enumerated() {
       if index > 0 { builder.append(",") }
@@ -163,13 +163,13 @@ extension Session {
   ) throws(Failure) {
     let damaged = Failure(
       .storeMissing, "\(profile): the stored session of \(account) is damaged",
-      hint: DisplayText.shellCommand(["authctl", "logout", "-p", profile, "-u", account]))
+      suggestion: .logout(profile, account: account))
     // No larger than `payload()` makes it: a parsed document takes far more memory than its text.
     guard payload.count <= SessionKey.largestPayload else { throw damaged }
     let parsed = payload.withBytes { try? JSONValue.parse($0) }
     guard let parsed, parsed["version"]?.double == 1,
       let storedProfile = parsed["profile"]?.text, let storedAccount = parsed["account"]?.text,
-      let generation = parsed["generation"]?.text,
+      let loginID = parsed["generation"]?.text,
       let obtained = parsed["obtained_at"]?.double,
       case .object(let members)? = parsed["values"],
       let jar = parsed["cookies"].flatMap(CookieJar.init(json:)),
@@ -200,7 +200,7 @@ extension Session {
     self.init(
       profile: profile, account: account, values: values, now: Timestamp(seconds: obtained),
       requestOrigins: try origins(requestTexts), signInOrigins: try origins(signInTexts))
-    self.generation = generation
+    self.loginID = loginID
     self.way = way
     // Bounded like numbers from outside: another program can write to the store.
     let times = 0...1e11
@@ -210,9 +210,9 @@ extension Session {
     lifetime = parsed["lifetime"]?.double.flatMap { times.contains($0) ? $0 : nil }
     if case .bool(true)? = parsed["refreshable"] { refreshable = true }
     cookies = jar
-    again = try parsed["sign_in_again"].map { (json) throws(Failure) in
-      guard let again = Reauthentication(json) else { throw damaged }
-      return again
+    reauthentication = try parsed["sign_in_again"].map { (json) throws(Failure) in
+      guard let stored = Reauthentication(json) else { throw damaged }
+      return stored
     }
   }
 }

@@ -31,7 +31,8 @@ extension RecipeClient {
     guard let call = profile.recipe.login else {
       throw Failure(
         .usage, "\(profile.name): this API has no sign-in by name and password",
-        hint: command("login", "--token-stdin").map { $0 + " stores a token or key of yours" })
+        hint: Suggestion.storeToken(profile.name).command
+          .map { $0 + " stores a token or key of yours" })
     }
     var answer = try send(
       call, values: values, permitted: permitted, seconds: seconds, onAnswer: onAnswer)
@@ -42,7 +43,7 @@ extension RecipeClient {
     } else {
       try refuse(
         answer, of: call, what: "this name and password", refused: answer.recipe.refused,
-        hint: command("login", "-u", "NAME"))
+        hint: Suggestion.login(profile.name, account: "NAME").command)
     }
     guard let signedIn = try session(from: answer, values: values, account: account) else {
       throw notUnderstood(
@@ -66,7 +67,7 @@ extension RecipeClient {
       let named = call.names(request: profile.recipe.request)
       values.fields.removeAll { !named.contains(.field($0.name)) }
     }
-    try take(factor.take, of: first, into: &values)
+    try extract(factor.take, from: first, into: &values)
     let answer = try send(call, values: values, cookies: try first.cookies(now: clock()))
     if (300...399).contains(answer.head.status), try answer.accessToken() != nil { return answer }
     let what = "this one-time code"
@@ -235,7 +236,7 @@ extension RecipeClient {
   /// The command that tells how the API is spoken to; none for a profile that is not kept.
   var showCommand: String? {
     profile.isDraft
-      ? nil : DisplayText.shellCommand(["authctl", "profile", "show", profile.name])
+      ? nil : Suggestion.showProfile(profile.name).command
   }
 
   private var pathMayBeWrong: String {
@@ -248,16 +249,11 @@ extension RecipeClient {
     if profile.isDraft { return "the same with --set \(setting)" }
     return profile.name.utf8.contains(UInt8(ascii: "/"))
       ? "\(setting), in \(DisplayText.oneLine(profile.name))"
-      : DisplayText.shellCommand(["authctl", "profile", "set", profile.name, setting])
+      : Suggestion.setProfile(profile.name, setting: setting).command
   }
 
   /// How the recipe learns where an answer has the token.
   var howToPlaceToken: String? { howToSet("session.access_token=/POINTER") }
-
-  /// `authctl WORD -p PROFILE …`, quoted for a shell (rule A13).
-  package func command(_ word: String, _ rest: String...) -> String? {
-    DisplayText.shellCommand(["authctl", word, "-p", profile.name] + rest)
-  }
 
   /// - Parameter hint: for all but a page, in which there is nothing to be found.
   func notUnderstood(_ answer: RecipeResponse, _ message: String, hint: String? = nil) -> Failure {

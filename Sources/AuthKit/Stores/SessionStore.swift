@@ -74,14 +74,14 @@ package struct SessionKey: Sendable {
   /// The origin of the profile's `url` at sign-in; it is told, not looked up by.
   package var origin: String
   /// New at each login; told where the store has a place for it, not looked up by.
-  package var generation: String
+  package var loginID: String
 
   /// A key of these.
-  package init(profile: String, account: String, origin: String, generation: String = "") {
+  package init(profile: String, account: String, origin: String, loginID: String = "") {
     self.profile = profile
     self.account = account
     self.origin = origin
-    self.generation = generation
+    self.loginID = loginID
   }
 }
 
@@ -98,5 +98,5 @@ package struct SessionItem: Sendable {
   package var isLocked: Bool
 
   /// What may be there, and cannot be told without a password.
-  static let nameless = SessionItem(profile: nil, account: nil, origin: nil, isLocked: true)
+  static let unnamed = SessionItem(profile: nil, account: nil, origin: nil, isLocked: true)
 }

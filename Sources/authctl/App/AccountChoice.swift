@@ -33,7 +33,7 @@ extension App {
   }
 
   /// The first line of `-v`: what was chosen, and why.
-  func tell(_ choice: ProfileChoice, _ account: (name: String, reason: String)?) {
+  func logChoice(_ choice: ProfileChoice, _ account: (name: String, reason: String)?) {
     let who = account.map { ", \(DisplayText.oneLine($0.name)) (\($0.reason))" } ?? ""
     console.verbose("* \(choice.profile.name) (\(choice.reason))\(who)")
   }
@@ -69,7 +69,7 @@ extension App {
     }
     let account = try account(of: keeper)
     context.account = account.name
-    tell(choice, account)
+    logChoice(choice, account)
     guard let session = try keeper.read(account.name) else {
       throw keeper.notSignedIn(account.name)
     }

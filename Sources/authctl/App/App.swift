@@ -16,7 +16,7 @@ final class App {
   private var openedConfig: Config?
   /// What was begun before there was an `App`, for the first store that can use it.
   var keyringAhead: SecretServiceAhead?
-  /// The stores that `tellUnread` has named.
+  /// The stores that `warnUnread` has named.
   var unreadStores: Set<StoreName> = []
   /// The file in place that a yes was given to.
   var agreedTo: String?

@@ -5,15 +5,16 @@ enum Messages {
   /// `Valid 15 min, renews itself.`
   static func validity(_ session: Session) -> String {
     let renews = session.refreshable
-    let again = session.again == nil ? "" : ", then the kept command signs in again."
+    let ending =
+      session.reauthentication == nil ? "" : ", then the kept command signs in again."
     guard let left = session.secondsLeft(now: Clock.now()) else {
       let time = "Valid for a time not told"
-      return renews ? time + ", renews itself." : again.isEmpty ? time + "." : time + again
+      return renews ? time + ", renews itself." : ending.isEmpty ? time + "." : time + ending
     }
     // A token of 15 minutes has not quite that when it arrives.
     let time = Timestamp.spoken(left < 120 ? max(left, 0).rounded() : (left / 60).rounded() * 60)
     if renews { return "Valid \(time), renews itself." }
-    return again.isEmpty ? "Valid \(time); cannot renew itself." : "Valid \(time)" + again
+    return ending.isEmpty ? "Valid \(time); cannot renew itself." : "Valid \(time)" + ending
   }
 
   /// A command to go on with.
@@ -50,8 +51,7 @@ enum Messages {
     do throws(Failure) { return try work() } catch {
       var failure = error
       if failure.kind == .network, failure.hint == nil {
-        let words = ["authctl", "doctor", "-p", profile.name]
-        let doctor = profile.isDraft ? nil : DisplayText.shellCommand(words)
+        let doctor = profile.isDraft ? nil : Suggestion.doctor(profile.name).command
         failure.hint = "nothing was stored or changed" + (doctor.map { "; \($0)" } ?? "")
       }
       throw failure

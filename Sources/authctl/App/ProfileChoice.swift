@@ -42,7 +42,8 @@ extension App {
       let place = target.flatMap { isURL($0) ? try? WebURL($0, from: .person).origin : nil }
       throw Failure(
         .notSignedIn, place.map { "not signed in to \($0)" } ?? "not signed in to any API",
-        hint: profiles.homelessHint ?? "authctl login \(place.map(\.description) ?? "URL")")
+        hint: profiles.homelessHint
+          ?? Suggestion.loginTo(url: place?.description ?? "URL").command)
     }
     throw Failure(
       .usage, "which profile? There are \(names.joined(separator: ", "))",

@@ -96,7 +96,7 @@ extension App {
   }
 
   /// Names a store that could not be looked into, once.
-  func tellUnread(_ store: any SessionStore, _ failure: Failure) {
+  func warnUnread(_ store: any SessionStore, _ failure: Failure) {
     guard unreadStores.insert(store.name).inserted else { return }
     console.notice("Not looked into: the store \(store.name.rawValue) (\(failure.message)).")
   }

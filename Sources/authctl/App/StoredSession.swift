@@ -77,7 +77,7 @@ struct StoredSession {
     expiresAt = session.expiresAt
     secondsLeft = session.secondsLeft(now: Clock.now())
     isRefreshable = session.isRenewable
-    keepsCommand = session.again != nil
+    keepsCommand = session.reauthentication != nil
     isPassword = session.keepsPassword
     state = (secondsLeft ?? 1) > 0 ? .valid : isRefreshable ? .refreshable : .expired
   }
@@ -98,9 +98,7 @@ struct StoredSession {
 
   /// The command that brings it back.
   var loginCommand: String? {
-    guard let profile else { return nil }
-    return DisplayText.shellCommand(
-      ["authctl", "login", "-p", profile] + (account.map { ["-u", $0] } ?? []))
+    profile.flatMap { Suggestion.login($0, account: account).command }
   }
 
   var json: JSONValue {

@@ -34,7 +34,7 @@ struct Doctor: Command {
     var examination = DoctorChecks(app)
     examination.machine()
     let profiles = examination.profiles(all: all)
-    for profile in profiles { examination.reach(profile) }
+    for profile in profiles { examination.checkServer(of: profile) }
     examination.proxies()
     for profile in profiles { examination.session(of: profile) }
     examination.variables()

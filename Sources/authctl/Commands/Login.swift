@@ -113,11 +113,11 @@ struct Login: Command {
     guard profile.file != nil else {
       throw Failure(
         .usage, "AUTHCTL_URL names no profile to sign in to",
-        hint: DisplayText.shellCommand(["authctl", "login", profile.url]))
+        suggestion: .loginTo(url: profile.url))
     }
     let keeper = try app.keeper(for: profile)
     let known = app.namedAccount(profile)
-    app.tell(choice, known)
+    app.logChoice(choice, known)
     let named = try storedAccount(known?.name, app, keeper)
     if ifNeeded, let account = named, try serves(account, keeper) {
       return try report(try keeper.read(account), keeper, app, quietly: true)
@@ -180,7 +180,8 @@ struct Login: Command {
     if profile.recipe.usesOAuth {
       throw Failure(
         .usage, "\(profile.name): sign-in by OAuth ([oauth]) is not in this version yet",
-        hint: keeper.api.command("login", "--token-stdin").map { $0 + " stores a token of yours" })
+        hint: Suggestion.storeToken(profile.name).command
+          .map { $0 + " stores a token of yours" })
     }
     let call = profile.recipe.login
     let account = try asker.account(for: call, keeper.api, known: account)
@@ -198,8 +199,9 @@ struct Login: Command {
     if wasAskedForCode {
       app.console.warn("the command is not kept: this sign-in wants a one-time code each time")
     } else {
-      let again = Session.Reauthentication(command: SharedSecret(command), fields: values.fields)
-      signedIn.session.keep(again, values)
+      let reauthentication = Session.Reauthentication(
+        command: SharedSecret(command), fields: values.fields)
+      signedIn.session.keep(reauthentication, values)
     }
     return signedIn
   }

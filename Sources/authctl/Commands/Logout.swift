@@ -62,7 +62,7 @@ struct Logout: Command {
       return []
     }
     let profile = choice.profile
-    app.tell(choice, all ? nil : app.namedAccount(profile))
+    app.logChoice(choice, all ? nil : app.namedAccount(profile))
     // What is not trusted sends nothing; forgetting does not depend on it.
     let keeper = try app.localKeeper(for: profile, mayAskForTrust: true)
     let others = allStores ? try Others(of: keeper, app) : nil
@@ -84,7 +84,7 @@ struct Logout: Command {
         failures.append(error)
       }
     }
-    for (profile, end) in ends { Self.tell(profile, end, app) }
+    for (profile, end) in ends { Self.report(profile, end, app) }
     if failures.isEmpty, !ends.contains(where: \.end.deleted) {
       app.console.notice("Not signed in to \(profile.name): there was nothing to forget.")
     }
@@ -119,7 +119,7 @@ struct Logout: Command {
         if let known { ends[known].end.add(more.end) } else { ends.append(more) }
       }
     }
-    for (profile, end) in ends { Self.tell(profile, end, app) }
+    for (profile, end) in ends { Self.report(profile, end, app) }
     if ends.isEmpty, failures.isEmpty { app.console.notice("There was no session to forget.") }
     if !allStores { try app.tellHeldElsewhere(than: store, profile: nil) }
     return ends
@@ -134,7 +134,7 @@ struct Logout: Command {
     do throws(Failure) { ends = try endEverything(in: store, app, &found) } catch {
       found.append(error)
     }
-    for failure in found where failure.kind.isOfStore { app.tellUnread(store, failure) }
+    for failure in found where failure.kind.isOfStore { app.warnUnread(store, failure) }
     failures += found.filter { !$0.kind.isOfStore }
     return ends
   }
@@ -171,14 +171,14 @@ struct Logout: Command {
   }
 
   /// What became of one session.
-  static func tell(_ profile: String, _ end: SessionKeeper.Ended, _ app: App) {
+  static func report(_ profile: String, _ end: SessionKeeper.Ended, _ app: App) {
     guard end.deleted else { return }
     if let reason = end.reason {
       app.console.warn("the server did not end the session: \(reason.message)")
     }
     let name = DisplayText.oneLine(end.account)
-    let where_ = end.revoked == true ? "at the server and here" : "here"
-    app.console.notice("Signed out of \(profile) as \(name), \(where_).")
+    let place = end.revoked == true ? "at the server and here" : "here"
+    app.console.notice("Signed out of \(profile) as \(name), \(place).")
   }
 }
 
@@ -206,7 +206,7 @@ private struct Others {
             !(known + names).contains { $0.utf8.elementsEqual(name.utf8) }
           }
       } catch {
-        app.tellUnread(keeper.store, error)
+        app.warnUnread(keeper.store, error)
       }
     }
     return names
@@ -223,7 +223,7 @@ private struct Others {
         end.add(try keeper.end(account, requireRevocation: requireRevocation))
       } catch {
         guard error.kind.isOfStore else { throw error }
-        app.tellUnread(keeper.store, error)
+        app.warnUnread(keeper.store, error)
       }
     }
   }

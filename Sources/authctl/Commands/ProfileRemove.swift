@@ -57,7 +57,7 @@ struct ProfileRemove: Command {
   ) throws(Failure) {
     if logout {
       let keeper = try app.keeper(for: try app.profiles.load(name), in: store)
-      Logout.tell(name, try keeper.end(account, requireRevocation: false), app)
+      Logout.report(name, try keeper.end(account, requireRevocation: false), app)
     } else {
       // Under the lock: a renewal that runs would write it back.
       _ = try FileLock.hold(

@@ -28,7 +28,7 @@ struct ProfileSet: Command {
     guard !settings.isEmpty || !unset.isEmpty else {
       throw Failure(
         .usage, "nothing to set",
-        hint: DisplayText.shellCommand(["authctl", "profile", "set", name, "KEY=VALUE"]))
+        suggestion: .setProfile(name, setting: "KEY=VALUE"))
     }
     var changes: [(key: String, value: JSONValue)] = []
     for text in settings {

@@ -23,7 +23,7 @@ struct Register: Command {
   func run(in app: App) throws(Failure) -> Int32 {
     let choice = try app.choose()
     let profile = choice.profile
-    app.tell(choice, app.namedAccount(profile))
+    app.logChoice(choice, app.namedAccount(profile))
     let keeper = try app.keeper(for: profile)
     try keeper.store.open()
     if let caution = keeper.store.caution { app.console.warn(caution) }
@@ -31,8 +31,8 @@ struct Register: Command {
     let name = account.map { DisplayText.oneLine($0) } ?? "the account"
     guard let session = signedIn?.session else {
       app.console.notice("Registered \(name) at \(profile.name); nothing was stored.")
-      let words = ["authctl", "login", "-p", profile.name] + (account.map { ["-u", $0] } ?? [])
-      app.console.notice("Next: \(DisplayText.shellCommand(words) ?? "authctl login")")
+      let next = Suggestion.login(profile.name, account: account).command
+      app.console.notice("Next: \(next ?? "authctl login")")
       if output.json {
         try app.console.out(
           JSONValue.object([

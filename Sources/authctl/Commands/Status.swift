@@ -58,9 +58,9 @@ struct Status: Command {
   }
 
   private static func hints(_ rows: [StoredSession]) -> [String] {
-    var hints = rows.filter { $0.state == .expired }.compactMap(\.loginCommand)
-    if rows.contains(where: { $0.state == .locked }) { hints.append("authctl store unlock") }
-    return hints
+    let isLocked = rows.contains { $0.state == .locked }
+    return rows.filter { $0.state == .expired }.compactMap(\.loginCommand)
+      + (isLocked ? [Suggestion.unlockStore.command].compactMap { $0 } : [])
   }
 
   private func checkStatus(_ app: App) throws(Failure) -> Int32 {

@@ -25,7 +25,7 @@ struct StoreTest: Command {
   func run(in app: App) throws(Failure) -> Int32 {
     let store = try app.store(mayPrompt: false)
     var checks = CheckReport()
-    checks.add("store", .ok, store.name.rawValue)
+    checks.add(.store, .ok, store.name.rawValue)
     for check in store.test() { checks.add(check) }
     return try checks.report(app, asJSON: output.json)
   }

@@ -47,7 +47,7 @@ struct PrintToken: Command {
     }
     let session = handed.session
     if let minTTL, let left = session.secondsLeft(now: Clock.now()), left < minTTL.seconds {
-      throw keeper.expired(session, .asked, "no token of \(Timestamp.spoken(minTTL.seconds))")
+      throw keeper.expired(session, .asked, .tooShort(seconds: minTTL.seconds))
     }
     let carrier = try handed.header()
     if output.json {

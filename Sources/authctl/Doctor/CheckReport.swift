@@ -7,10 +7,10 @@ struct CheckReport {
   mutating func add(_ check: Check) { all.append(check) }
 
   mutating func add(
-    _ name: String, _ result: Check.Result, _ detail: String, hint: String? = nil,
+    _ subject: Check.Subject, _ result: Check.Result, _ detail: String, hint: String? = nil,
     profile: String? = nil
   ) {
-    add(Check(name, result, detail, hint: hint, profile: profile))
+    add(Check(subject, result, detail, hint: hint, profile: profile))
   }
 
   /// Nothing failed; a warning is no failure.
@@ -39,7 +39,7 @@ struct CheckReport {
   private func json(_ shown: (String) -> String) -> JSONValue {
     let list = all.map { check -> JSONValue in
       .object([
-        ("check", .string(check.name)), ("result", .string(check.result.rawValue)),
+        ("check", .string(check.subject.rawValue)), ("result", .string(check.result.rawValue)),
         ("detail", .string(shown(check.detail))),
         ("hint", check.hint.map { .string(shown($0)) } ?? nil),
         ("profile", check.profile.map { .string(shown($0)) } ?? nil),
@@ -51,7 +51,7 @@ struct CheckReport {
   // MARK: Text
 
   /// What was used has no column of its own: it is the title.
-  private static let title = "versions"
+  private static let title = Check.Subject.versions
   private static let resultWidth = 6
 
   private func text(_ shown: (String) -> String) -> [String] {
@@ -60,7 +60,7 @@ struct CheckReport {
     let margin = String(repeating: " ", count: Self.resultWidth + width)
     var text: [String] = []
     for (check, name) in zip(all, names) {
-      if check.name == Self.title {
+      if check.subject == Self.title {
         text.append(shown(check.detail))
         continue
       }
@@ -69,14 +69,14 @@ struct CheckReport {
       let pieces = Console.wrapped(shown(check.detail), indent: margin.utf8.count)
       text.append(start + (pieces.first ?? ""))
       text += pieces.dropFirst().map { margin + $0 }
-      if let hint = check.hint { text += Self.mend(shown(hint), margin) }
+      if let hint = check.hint { text += Self.fix(shown(hint), margin) }
     }
     return text
   }
 
   /// Broken between clauses and nowhere else: a command stays whole, however long, as it is to be
   /// copied.
-  private static func mend(_ hint: String, _ margin: String) -> [String] {
+  private static func fix(_ hint: String, _ margin: String) -> [String] {
     let start = margin + "mend: "
     var clauses = [""]
     for word in hint.split(separator: " ", omittingEmptySubsequences: false) {
@@ -98,7 +98,9 @@ struct CheckReport {
   /// The profile, but for its session, where "session" says more. One that is a file has its path
   /// for a name, the end of which tells enough.
   private func column(_ check: Check) -> String {
-    guard let profile = check.profile, check.name != "session" else { return check.name }
+    guard let profile = check.profile, check.subject != .session else {
+      return check.subject.rawValue
+    }
     return profile.utf8.split(separator: UInt8(ascii: "/")).last
       .map { String(decoding: $0, as: UTF8.self) } ?? profile
   }

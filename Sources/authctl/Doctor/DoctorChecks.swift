@@ -16,9 +16,9 @@ struct DoctorChecks {
   // MARK: The machine
 
   mutating func machine() {
-    checks.add("versions", .ok, Libraries.line)
+    checks.add(.versions, .ok, Libraries.line)
     if CurlClient.libraryName == nil {
-      checks.add("libcurl", .fail, "libcurl 4 is not installed", hint: "apt install libcurl4")
+      checks.add(.libcurl, .fail, "libcurl 4 is not installed", hint: "apt install libcurl4")
     }
     config()
     state()
@@ -38,14 +38,14 @@ struct DoctorChecks {
           mistakes.append(error)
         }
       }
-      for mistake in mistakes { checks.add(Check("config", mistake)) }
+      for mistake in mistakes { checks.add(Check(.config, mistake)) }
       guard mistakes.isEmpty else { return }
       let count =
         names.count == 1 ? "1 profile" : "\(names.isEmpty ? "no" : "\(names.count)") profiles"
-      checks.add("config", .ok, "\(shown): \(count), no mistakes")
+      checks.add(.config, .ok, "\(shown): \(count), no mistakes")
     } catch {
       configIsWrong = true
-      checks.add(Check("config", error))
+      checks.add(Check(.config, error))
     }
   }
 
@@ -56,13 +56,13 @@ struct DoctorChecks {
       let shown = app.profiles.shown(folder)
       guard try Self.excludes(folder + "/locks") else {
         checks.add(
-          "state", .fail, "\(shown): locks do not exclude: two processes could renew at once",
+          .state, .fail, "\(shown): locks do not exclude: two processes could renew at once",
           hint: "AUTHCTL_STATE_DIR names a folder on a local disk")
         return
       }
       guard access(folder, W_OK) == 0 else {
         checks.add(
-          "state", .warn,
+          .state, .warn,
           "\(shown) cannot be written; locks are in /run/user/\(geteuid())/authctl",
           hint: "AUTHCTL_STATE_DIR names another folder")
         return
@@ -72,13 +72,13 @@ struct DoctorChecks {
       let detail = "\(shown), mode \(octal(status.st_mode)), locks work"
       if Ownership(status).isWritableByGroupOrOthers {
         checks.add(
-          "state", .warn, "\(detail), but others can write there",
+          .state, .warn, "\(detail), but others can write there",
           hint: DisplayText.shellCommand(["chmod", "700", folder]))
       } else {
-        checks.add("state", .ok, detail)
+        checks.add(.state, .ok, detail)
       }
     } catch {
-      checks.add(Check("state", error))
+      checks.add(Check(.state, error))
     }
   }
 
@@ -104,26 +104,26 @@ struct DoctorChecks {
     do throws(Failure) { store = try app.store(mayPrompt: false) } catch {
       storeProblem = "the store is not known"
       if configIsWrong {
-        checks.add("store", .skipped, "not looked at: the configuration is wrong")
+        checks.add(.store, .skipped, "not looked at: the configuration is wrong")
       } else {
-        checks.add(Check("store", error))
+        checks.add(Check(.store, error))
       }
       return
     }
     var findings = store.test()
     if store.name == .secretService {
-      if let first = findings.first, first.name == "bus" { checks.add(findings.removeFirst()) }
+      if let first = findings.first, first.subject == .bus { checks.add(findings.removeFirst()) }
     } else {
-      checks.add("bus", .skipped, "not needed by the store \(store.name.rawValue)")
+      checks.add(.bus, .skipped, "not needed by the store \(store.name.rawValue)")
     }
-    let place = findings.first { ["daemon", "folder"].contains($0.name) }
+    let place = findings.first { $0.subject.isPlaceOfStore }
     let rank: [Check.Result] = [.fail, .warn]
     for result in rank {
       guard var worst = findings.first(where: { $0.result == result }) else { continue }
-      if let place, place.name != worst.name {
+      if let place, place.subject != worst.subject {
         worst.detail = "\(place.brief ?? place.detail): \(worst.brief ?? worst.detail)"
       }
-      worst.name = "store"
+      worst.subject = .store
       checks.add(worst)
       if result == .fail { storeProblem = "the store does not work" }
       if worst.isLocked { storeProblem = "the store is locked" }
@@ -131,24 +131,24 @@ struct DoctorChecks {
     }
     guard let place else {
       storeProblem = "there is no bus"
-      checks.add("store", .skipped, "not looked at: there is no bus")
+      checks.add(.store, .skipped, "not looked at: there is no bus")
       return
     }
-    let rest = findings.filter { $0.name != place.name }.compactMap(\.brief)
-    checks.add("store", .ok, "\(place.brief ?? place.detail): \(rest.joined(separator: ", "))")
+    let rest = findings.filter { $0.subject != place.subject }.compactMap(\.brief)
+    checks.add(.store, .ok, "\(place.brief ?? place.detail): \(rest.joined(separator: ", "))")
   }
 
   mutating func proxies() {
     let variables = Proxies.variables(of: app.environment)
     let words = variables.map { $0.name + ($0.host.map { " " + $0 } ?? " is set") }
-    checks.add("proxy", .ok, words.isEmpty ? "none" : words.joined(separator: ", "))
+    checks.add(.proxy, .ok, words.isEmpty ? "none" : words.joined(separator: ", "))
   }
 
   /// Names alone: most of the values are nobody else's business.
   mutating func variables() {
     let names = app.environment.keys.filter(Variable.isOwn)
       .sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
-    if !names.isEmpty { checks.add("variables", .ok, names.joined(separator: ", ")) }
+    if !names.isEmpty { checks.add(.variables, .ok, names.joined(separator: ", ")) }
   }
 
   // MARK: Profiles
@@ -158,126 +158,126 @@ struct DoctorChecks {
     let names = (try? app.profiles.names()) ?? []
     guard all else {
       do throws(Failure) { return [try app.choose().profile] } catch {
-        tellMissing(error, names)
+        reportMissing(error, names)
         return []
       }
     }
     var found: [Profile] = []
     for name in names {
       do throws(Failure) { found.append(try app.profiles.load(name)) } catch {
-        tellMistaken(name)
+        reportMistaken(name)
       }
     }
     return found
   }
 
-  private mutating func tellMissing(_ failure: Failure, _ names: [String]) {
+  private mutating func reportMissing(_ failure: Failure, _ names: [String]) {
     if failure.kind == .notSignedIn || configIsWrong { return }
     let wanted = app.globals.profile ?? app.environment[.profile] ?? app.environment[.url]
     let standard = (try? app.config())?.defaultProfile
     guard let name = wanted ?? standard ?? (names.count == 1 ? names[0] : nil) else {
       checks.add(
-        "profile", .skipped, "none chosen; there are \(names.joined(separator: ", "))",
+        .profile, .skipped, "none chosen; there are \(names.joined(separator: ", "))",
         hint: "-p NAME, or --all")
       return
     }
-    if names.contains(name) { tellMistaken(name) } else { checks.add(Check("profile", failure)) }
+    if names.contains(name) { reportMistaken(name) } else { checks.add(Check(.profile, failure)) }
   }
 
   /// Its mistakes are among those of the configuration.
-  private mutating func tellMistaken(_ name: String) {
-    checks.add("profile", .skipped, "not looked at: there is a mistake in its file", profile: name)
+  private mutating func reportMistaken(_ name: String) {
+    checks.add(.profile, .skipped, "not looked at: there is a mistake in its file", profile: name)
   }
 
   // MARK: The server
 
-  mutating func reach(_ profile: Profile) {
+  mutating func checkServer(of profile: Profile) {
     let name = profile.name
     lookedAt += 1
     let base: WebURL
     do throws(Failure) { base = try WebURL(profile.url, from: .person) } catch {
-      checks.add(Check("reach", error, profile: name))
+      checks.add(Check(.reach, error, profile: name))
       return
     }
     do throws(Failure) { try app.requireTrust(in: profile, mayAsk: false) } catch {
-      checks.add(Check("reach", error, profile: name))
+      checks.add(Check(.reach, error, profile: name))
       return
     }
-    let reach = app.http(for: profile, base: base.origin).reach(base)
-    let proxy = reach.proxy.map { ", by the proxy \($0.host) (\($0.source))" } ?? ""
-    if let failure = reach.failure {
+    let probe = app.http(for: profile, base: base.origin).probe(base)
+    let proxy = probe.proxy.map { ", by the proxy \($0.host) (\($0.source))" } ?? ""
+    if let failure = probe.failure {
       checks.add(
-        "reach", .fail, failure.message + proxy, hint: Self.mend(failure, reach, base),
+        .reach, .fail, failure.message + proxy, hint: Self.fix(failure, probe, base),
         profile: name)
     } else {
       checks.add(
-        "reach", .ok, "\(base.origin): \(Self.steps(reach, to: base.origin))\(proxy)", profile: name
+        .reach, .ok, "\(base.origin): \(Self.steps(probe, to: base.origin))\(proxy)", profile: name
       )
     }
-    if let status = reach.head?.status, status >= 500 {
+    if let status = probe.head?.status, status >= 500 {
       checks.add(
-        "answer", .warn,
-        "HTTP \(status) \(DisplayText.oneLine(reach.head?.reason ?? "", limit: 60)) to GET "
+        .answer, .warn,
+        "HTTP \(status) \(DisplayText.oneLine(probe.head?.reason ?? "", limit: 60)) to GET "
           + Redactor.withoutQuery(base.text), profile: name)
     }
-    certificate(reach, name)
-    if reach.head != nil { clock(reach, name) }
+    certificate(probe, name)
+    if probe.head != nil { clock(probe, name) }
   }
 
-  private static func steps(_ reach: ServerProbe, to origin: Origin) -> String {
+  private static func steps(_ probe: ServerProbe, to origin: Origin) -> String {
     func step(_ name: String, _ seconds: Double?) -> String? {
       seconds.flatMap { Int(exactly: min($0 * 1000, 1e9).rounded(.up)) }.map { "\(name) \($0) ms" }
     }
     // An address is no name that had to be found.
-    let isName = reach.proxy != nil || !origin.isAddress
+    let isName = probe.proxy != nil || !origin.isAddress
     return [
-      isName ? step("DNS", reach.naming) : nil, step("TCP", reach.connecting),
-      step(reach.protocolName ?? "TLS", reach.securing),
+      isName ? step("DNS", probe.naming) : nil, step("TCP", probe.connecting),
+      step(probe.protocolName ?? "TLS", probe.securing),
     ].compactMap { $0 }.joined(separator: ", ")
   }
 
   /// What a failure's own hint says is for other commands: `-m`, `--cacert`.
-  private static func mend(_ failure: Failure, _ reach: ServerProbe, _ base: WebURL) -> String? {
+  private static func fix(_ failure: Failure, _ probe: ServerProbe, _ base: WebURL) -> String? {
     switch failure.kind {
     case .timeout: return "network.connect_timeout = 30 in the profile waits longer"
-    case .tls where failure.message.contains(bytesOf: "expired"):
+    case .tls where failure.tlsProblem == .expired:
       return "a new certificate at the server, or the right time here: timedatectl set-ntp true"
-    case .tls where failure.message.contains(bytesOf: "not yet valid"):
+    case .tls where failure.tlsProblem == .notYetValid:
       return "timedatectl set-ntp true"
     case .tls where failure.url != nil:
       return "the authority that signed its certificate, in network.ca_file of the profile"
     case .network:
-      let ofProfile = reach.proxy.flatMap { $0.source == ServerProbe.profileKey ? $0.host : nil }
+      let ofProfile = probe.proxy.flatMap { $0.isOfProfile ? $0.host : nil }
       return DisplayText.shellCommand(
         ["curl", "-sv", "-o", "/dev/null"] + (ofProfile.map { ["-x", $0] } ?? []) + [base.text])
     default: return failure.hint
     }
   }
 
-  private mutating func certificate(_ reach: ServerProbe, _ name: String) {
-    guard let end = reach.certificateEnd else { return }
+  private mutating func certificate(_ probe: ServerProbe, _ name: String) {
+    guard let end = probe.certificateEnd else { return }
     let left = end.seconds - Clock.now().seconds
     // One that has ended lets no handshake through: that was told.
     guard left > 0 else { return }
     checks.add(
-      "certificate", left < 14 * 86_400 ? .warn : .ok,
+      .certificate, left < 14 * 86_400 ? .warn : .ok,
       "certificate ends in \(Timestamp.spoken(left)) (\(end.localText().prefix(10)))", profile: name
     )
   }
 
-  private mutating func clock(_ reach: ServerProbe, _ name: String) {
-    guard let difference = reach.clockDifference else {
-      checks.add("clock", .skipped, "the server tells no date to compare clocks by", profile: name)
+  private mutating func clock(_ probe: ServerProbe, _ name: String) {
+    guard let difference = probe.clockDifference else {
+      checks.add(.clock, .skipped, "the server tells no date to compare clocks by", profile: name)
       return
     }
     // A Date has whole seconds, and the answer took some time.
     guard abs(difference) > 30 else {
-      checks.add("clock", .ok, "this clock agrees with the server's", profile: name)
+      checks.add(.clock, .ok, "this clock agrees with the server's", profile: name)
       return
     }
     let span = Timestamp.spoken(abs(difference))
     checks.add(
-      "clock", .warn,
+      .clock, .warn,
       difference > 0
         ? "this clock is \(span) behind the server's: tokens end early"
         : "this clock is \(span) ahead of the server's: tokens seem to end early",
@@ -288,47 +288,47 @@ struct DoctorChecks {
 
   mutating func session(of profile: Profile) {
     if let variable = app.tokenVariable(of: profile) {
-      tell(profile, .ok, "\(variable) gives the token")
+      reportSession(profile, .ok, "\(variable) gives the token")
       return
     }
     if let storeProblem {
-      tell(profile, .skipped, "not looked at: \(storeProblem)")
+      reportSession(profile, .skipped, "not looked at: \(storeProblem)")
       return
     }
     switch sessions {
-    case .failure(let failure): checks.add(Check("session", failure))
+    case .failure(let failure): checks.add(Check(.session, failure))
     case .success(let all):
       let own = all.filter {
         $0.profile?.utf8.elementsEqual(profile.name.utf8) ?? false
       }
       if own.isEmpty {
-        tell(
-          profile, .skipped, "not signed in",
-          hint: DisplayText.shellCommand(["authctl", "login", "-p", profile.name]))
+        reportSession(
+          profile, .skipped, "not signed in", hint: Suggestion.login(profile.name).command)
       }
-      for row in own { tell(profile, row) }
+      for row in own { reportSession(profile, row) }
     }
   }
 
-  private mutating func tell(_ profile: Profile, _ row: StoredSession) {
+  private mutating func reportSession(_ profile: Profile, _ row: StoredSession) {
     let account = row.account ?? "?"
     switch row.state {
     case .valid:
       let left = row.secondsLeft.map { ", \(Timestamp.spoken($0)) left" } ?? ""
-      tell(
+      reportSession(
         profile, .ok, "\(account): valid\(left)\(row.isRefreshable ? ", renews itself" : "")")
-    case .refreshable: tell(profile, .ok, "\(account): renews itself")
+    case .refreshable: reportSession(profile, .ok, "\(account): renews itself")
     case .expired:
       let ago = row.secondsLeft.map { " \(Timestamp.spoken(-$0)) ago" } ?? ""
-      tell(profile, .warn, "\(account): expired\(ago)", hint: row.loginCommand)
-    case .locked: tell(profile, .skipped, "\(account): locked", hint: "authctl store unlock")
+      reportSession(profile, .warn, "\(account): expired\(ago)", hint: row.loginCommand)
+    case .locked:
+      reportSession(profile, .skipped, "\(account): locked", hint: Suggestion.unlockStore.command)
     }
   }
 
-  private mutating func tell(
+  private mutating func reportSession(
     _ profile: Profile, _ result: Check.Result, _ detail: String, hint: String? = nil
   ) {
     let whose = lookedAt > 1 ? "\(profile.name), " : ""
-    checks.add("session", result, whose + detail, hint: hint, profile: profile.name)
+    checks.add(.session, result, whose + detail, hint: hint, profile: profile.name)
   }
 }

@@ -24,7 +24,8 @@ enum Overview {
     }
     let chosen = try? app.choose().profile.name
     for name in signedOut {
-      table.add([name, "-", "signed out", "authctl login -p \(name)"], marked: name == chosen)
+      let login = Suggestion.login(name).command ?? ""
+      table.add([name, "-", "signed out", login], marked: name == chosen)
     }
     try app.console.out(table)
     let next =
@@ -48,14 +49,14 @@ enum Overview {
   private static func cells(_ row: StoredSession) -> [String] {
     let names = [row.profile ?? "?", row.account ?? "?"]
     switch row.state {
-    case .locked: return names + ["locked", "authctl store unlock"]
+    case .locked: return names + ["locked", Suggestion.unlockStore.command ?? ""]
     case .refreshable: return names + ["renews itself", ""]
     case .valid:
       let left = row.secondsLeft.map { ", \(Timestamp.spoken($0)) left" } ?? ""
       return names + ["valid\(left)\(row.isRefreshable ? ", renews itself" : "")", ""]
     case .expired:
       let ago = row.secondsLeft.map { " \(Timestamp.spoken(-$0)) ago" } ?? ""
-      return names + ["expired\(ago)", row.profile.map { "authctl login -p \($0)" } ?? ""]
+      return names + ["expired\(ago)", row.profile.flatMap { Suggestion.login($0).command } ?? ""]
     }
   }
 

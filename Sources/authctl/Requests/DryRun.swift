@@ -15,7 +15,7 @@ struct DryRun {
     if options.output.asCurl {
       let line = try AsCurl(app: app, choice: choice, options: options).line(of: outline)
       try app.console.out(line.text)
-      tell(line.masked, "in this line, to be put in before it is run")
+      reportMasked(line.masked, "in this line, to be put in before it is run")
     } else {
       try show(outline)
     }
@@ -25,11 +25,11 @@ struct DryRun {
   /// Learns the session's values, so that they are masked; there need not be any.
   private func learn() throws(Failure) {
     if let session = try app.environmentSession(for: choice) {
-      app.tell(choice, nil)
+      app.logChoice(choice, nil)
       return try keeper.check(request.url, for: session)
     }
     let account = app.namedAccount(choice.profile)
-    app.tell(choice, account)
+    app.logChoice(choice, account)
     let stored = try? app.storedAccounts(of: choice.profile.name, in: keeper.store)
     for name in account.map({ [$0.name] }) ?? stored ?? [] { _ = try? keeper.read(name) }
   }
@@ -70,7 +70,7 @@ struct DryRun {
       app.console.notice("The body is binary and not shown: --raw shows it.")
     }
     try app.console.write(bytes, as: options.output.raw ? .asIs : .text)
-    tell(masked, "here, not in what would be sent")
+    reportMasked(masked, "here, not in what would be sent")
   }
 
   /// The bytes with every learned secret masked, and whether that changed anything.
@@ -81,7 +81,7 @@ struct DryRun {
     }
   }
 
-  private func tell(_ masked: [String], _ place: String) {
+  private func reportMasked(_ masked: [String], _ place: String) {
     guard !masked.isEmpty else { return }
     app.console.notice("Masked \(place): \(masked.joined(separator: ", ")).")
   }

@@ -86,9 +86,7 @@ struct NewProfile {
     if let signInPath, let known, !known.utf8.elementsEqual(signInPath.utf8) {
       throw Failure(
         .usage, "the profile \(profile.name) signs in at \(known), not at \(signInPath)",
-        hint: DisplayText.shellCommand([
-          "authctl", "profile", "set", profile.name, "login.path=\(signInPath)",
-        ]))
+        suggestion: .setProfile(profile.name, setting: "login.path=\(signInPath)"))
     }
     let isOther = described.wanted.contains { setting in
       profile.values.first { $0.key == setting.key }?.value != setting.value
@@ -97,7 +95,8 @@ struct NewProfile {
     guard !isOther else {
       throw Failure(
         .usage, "there is a profile for it already, which says otherwise: \(profile.name)",
-        hint: "authctl profile set \(profile.name) KEY=VALUE changes it")
+        hint: Suggestion.setProfile(profile.name, setting: "KEY=VALUE").command
+          .map { "\($0) changes it" })
     }
     return NewProfile(profile: profile, text: nil)
   }

@@ -162,7 +162,7 @@ final class Console {
     if verbosity > 0 { complain(shown(line())) }
   }
 
-  /// The failure: authctl's sentence, the server's words, the mend; or one line of JSON. Also
+  /// The failure: authctl's sentence, the server's words, the hint; or one line of JSON. Also
   /// with `-q`.
   func report(_ failure: Failure) {
     let server = DisplayText.server(failure.server.map(redactor.mask))

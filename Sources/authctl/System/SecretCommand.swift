@@ -101,7 +101,7 @@ struct SecretCommand {
       case let signal?:
         kill(-child, signal)
         kill(-child, SIGCONT)
-        throw relay.passOn(signal)
+        throw relay.reraise(signal)
       }
       let left = deadline - Self.now()
       guard left > 0 else { throw failure("took longer than \(secondsAllowed) s", complaint) }

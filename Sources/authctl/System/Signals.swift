@@ -85,7 +85,7 @@ final class SignalRelay {
 
   /// Ends the relay and lets `number` do what it would have done without it. Where that does not
   /// end the process, because an outer relay took it, the failure is for the caller to throw.
-  func passOn(_ number: Int32) -> Failure {
+  func reraise(_ number: Int32) -> Failure {
     end()
     raise(number)
     return Failure(.failed, "interrupted by signal \(number)")

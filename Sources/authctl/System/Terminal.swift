@@ -81,7 +81,7 @@ final class Terminal {
     let line = LineBuffer()
     while true {
       _ = wait(for: nil)
-      if try take(into: line, name) { return line.secret() }
+      if try readInput(into: line, name) { return line.secret() }
     }
   }
 
@@ -96,7 +96,7 @@ final class Terminal {
     var stoppedHere = false
     while true {
       guard let signal = wait(for: relay) else {
-        if try take(into: line, name) { return line.secret() }
+        if try readInput(into: line, name) { return line.secret() }
         continue
       }
       if signal == SIGCONT && stoppedHere {
@@ -116,7 +116,7 @@ final class Terminal {
       } else {
         tcsetattr(descriptor, TCSANOW, &original)
         write("\n")
-        throw relay.passOn(signal)
+        throw relay.reraise(signal)
       }
     }
   }
@@ -154,7 +154,7 @@ final class Terminal {
   }
 
   /// Reads what is there; true when the line is complete.
-  private func take(into line: LineBuffer, _ name: String) throws(Failure) -> Bool {
+  private func readInput(into line: LineBuffer, _ name: String) throws(Failure) -> Bool {
     switch line.read(from: descriptor) {
     case .line: return true
     case .partial: return false

@@ -53,7 +53,7 @@ package enum DisplayText {
     var follower = UTF8Follower()
     for byte in bytes.prefix(1024) {
       if byte == 0 { return true }
-      switch follower.take(byte) {
+      switch follower.follow(byte) {
       case .broken, .stray: return true
       case .partial, .complete: continue
       }
@@ -174,7 +174,7 @@ package struct Caret {
         afterReturn = false
         output += byte == UInt8(ascii: "\n") ? "\r".utf8 : "^M".utf8
       }
-      take(byte, into: &output)
+      write(byte, into: &output)
     }
     return output
   }
@@ -192,12 +192,12 @@ package struct Caret {
       .flatMap(DisplayText.replacement)
   }
 
-  private mutating func take(_ byte: UInt8, into output: inout [UInt8]) {
-    var step = follower.take(byte)
+  private mutating func write(_ byte: UInt8, into output: inout [UInt8]) {
+    var step = follower.follow(byte)
     if step == .broken {
       output += "\u{FFFD}".utf8
       character.removeAll(keepingCapacity: true)
-      step = follower.take(byte)
+      step = follower.follow(byte)
     }
     guard step != .stray else {
       output += "\u{FFFD}".utf8
@@ -240,7 +240,7 @@ private struct UTF8Follower {
   private var missing = 0
   private var allowed: ClosedRange<UInt8> = 0x80...0xBF
 
-  mutating func take(_ byte: UInt8) -> Step {
+  mutating func follow(_ byte: UInt8) -> Step {
     if missing > 0 {
       guard allowed.contains(byte) else {
         missing = 0

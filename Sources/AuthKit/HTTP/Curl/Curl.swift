@@ -178,7 +178,7 @@ package final class CurlClient {
     authctl_curl_set_long(easy, CURLOPT_TIMEOUT_MS, milliseconds(settings.totalTimeout ?? 0))
     authctl_curl_set_long(easy, CURLOPT_BUFFERSIZE, settings.pieceLength)
     authctl_curl_set_long(easy, CURLOPT_UPLOAD_BUFFERSIZE, settings.pieceLength)
-    reach(settings)
+    setConnectionOptions(settings)
     authctl_curl_set_long(easy, CURLOPT_CERTINFO, settings.keepsCertificate ? 1 : 0)
     authctl_curl_set_long(easy, CURLOPT_PIPEWAIT, settings.sharesConnection ? 1 : 0)
     authctl_curl_set_long(

@@ -5,7 +5,7 @@ internal import Glibc
 
 extension CurlClient {
   /// Hands to libcurl what `settings` says about the way to the server.
-  func reach(_ settings: TransferSettings) {
+  func setConnectionOptions(_ settings: TransferSettings) {
     authctl_curl_set_long(
       easy, CURLOPT_SSLVERSION,
       Int(settings.atLeastTLS13 ? CURL_SSLVERSION_TLSv1_3 : CURL_SSLVERSION_TLSv1_2))
@@ -125,35 +125,47 @@ enum TLSAdvice {
   static func isAlert(_ remark: String?) -> Bool { remark?.utf8Contains("alert") ?? false }
 
   static func failure(_ code: CURLcode, _ detail: String, _ origin: String) -> Failure {
-    Failure(
+    let problem = problem(code, detail)
+    var failure = Failure(
       .tls, "TLS with \(origin) failed: \(DisplayText.oneLine(detail, limit: 200))",
-      hint: hint(code, detail))
+      hint: hint(problem))
+    failure.tlsProblem = problem
+    return failure
   }
 
   /// https://curl.se/libcurl/c/libcurl-errors.html
-  private static func hint(_ code: CURLcode, _ detail: String) -> String {
+  private static func problem(_ code: CURLcode, _ detail: String) -> Failure.TLSProblem {
     func says(_ words: String...) -> Bool { words.contains { detail.utf8Contains($0) } }
-    if code == CURLE_SSL_PINNEDPUBKEYNOTMATCH {
-      return
-        "--pinnedpubkey names the only key to accept; ask the server's owner whether it changed"
-    }
+    if code == CURLE_SSL_PINNEDPUBKEYNOTMATCH { return .pinnedKey }
     if code == CURLE_SSL_CERTPROBLEM || says("alert certificate required", "alert bad certificate")
     {
-      return "--cert FILE and --key FILE name the client's certificate, --pass-file its passphrase"
+      return .clientCertificate
     }
-    if says("expired", "not yet valid") {
-      return "its owner must renew it; see that the clock of this machine is right"
-    }
-    if says("subject name", "subjectAltName") {
-      return "use the name that stands in it; --connect-to reaches another machine by that name"
-    }
+    if says("expired") { return .expired }
+    if says("not yet valid") { return .notYetValid }
+    if says("subject name", "subjectAltName") { return .hostName }
     if says(
       "version", "wrong version number", "unsupported protocol", "no protocols available",
       "SSL_ERROR_SYSCALL", "unexpected eof", "reset by peer")
     {
-      return "the port may not speak TLS, or only an older version of it"
+      return .protocolVersion
     }
-    return "--cacert FILE names the authority that signed its certificate"
+    return .authority
+  }
+
+  private static func hint(_ problem: Failure.TLSProblem) -> String {
+    switch problem {
+    case .pinnedKey:
+      "--pinnedpubkey names the only key to accept; ask the server's owner whether it changed"
+    case .clientCertificate:
+      "--cert FILE and --key FILE name the client's certificate, --pass-file its passphrase"
+    case .expired, .notYetValid:
+      "its owner must renew it; see that the clock of this machine is right"
+    case .hostName:
+      "use the name that stands in it; --connect-to reaches another machine by that name"
+    case .protocolVersion: "the port may not speak TLS, or only an older version of it"
+    case .authority: "--cacert FILE names the authority that signed its certificate"
+    }
   }
 }
 

@@ -119,7 +119,7 @@ extension URLText {
 
   /// Why `text` is refused as an absolute URL before libcurl reads it: what two parsers could read
   /// differently never gets that far (rule A8).
-  static func objection(to text: String) -> String? {
+  static func rejectionReason(of text: String) -> String? {
     let bytes = Array(text.utf8)
     guard let start = authorityStart(bytes) else {
       return "it does not begin with http:// or https://"

@@ -27,8 +27,8 @@ package final class WebURL {
       self.init(plain, text)
       return
     }
-    if let objection = URLText.objection(to: text) {
-      throw Self.refusal(text, objection, source)
+    if let reason = URLText.rejectionReason(of: text) {
+      throw Self.refusal(text, reason, source)
     }
     try self.init(reading: text, source)
   }
@@ -62,17 +62,17 @@ package final class WebURL {
 
   /// This URL with `reference` resolved against it (RFC 3986, section 5), as Location asks.
   package func resolving(_ reference: String, from source: URLSource) throws(Failure) -> WebURL {
-    var objection: String?
+    var reason: String?
     if URLText.isAbsolute(reference) {
-      objection = URLText.objection(to: reference)
+      reason = URLText.rejectionReason(of: reference)
     } else if URLText.hasForeignScheme(reference) {
-      objection = "its scheme is neither http nor https"
+      reason = "its scheme is neither http nor https"
     } else if reference.utf8.starts(with: "//".utf8) {
-      objection = URLText.objection(to: origin.scheme + ":" + reference)
+      reason = URLText.rejectionReason(of: origin.scheme + ":" + reference)
     } else if reference.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) {
-      objection = "it holds a control character"
+      reason = "it holds a control character"
     }
-    if let objection { throw Self.refusal(reference, objection, source) }
+    if let reason { throw Self.refusal(reference, reason, source) }
     let curl = try openedLibcurl()
     guard let copy = curl.curl_url_dup(try handle()) else {
       throw Failure(.failed, "out of memory")
@@ -119,7 +119,7 @@ package final class WebURL {
     }
     // IDNA maps some characters to nothing or to digits, after libcurl has looked for an address:
     // the next one to read the text would find another host in it.
-    guard let again = read(whole), again == (origin, whole, path),
+    guard let reread = read(whole), reread == (origin, whole, path),
       !origin.isAddress || URLText.hasPlainAuthority(text)
     else {
       curl.curl_url_cleanup(handle)

@@ -76,7 +76,7 @@ package final class FileStore: SessionStore {
       failure.account = account
       failure.hint =
         failure.hint
-        ?? DisplayText.shellCommand(["authctl", "login", "-p", profile, "-u", account])
+        ?? Suggestion.login(profile, account: account).command
         .map { "\($0) replaces it" }
       throw failure
     }

@@ -9,12 +9,12 @@ extension FileStore {
       checks.append(check(folder))
       checks.append(checkKey(folder))
       checks.append(checkFiles(folder))
-      guard !checks.contains(where: { $0.name == "key" && $0.result == .fail }) else {
-        return checks + [Check("probe", .skipped, "not written: there is no key")]
+      guard !checks.contains(where: { $0.subject == .key && $0.result == .fail }) else {
+        return checks + [Check(.probe, .skipped, "not written: there is no key")]
       }
       checks.append(probe(folder))
     } catch {
-      checks.append(Check("folder", error))
+      checks.append(Check(.folder, error))
     }
     return checks
   }
@@ -23,22 +23,22 @@ extension FileStore {
     let mode = opened.mode
     let detail = "\(shownFolder), mode \(octal(mode))"
     guard mode & 0o077 != 0 else {
-      return Check("folder", .ok, detail, brief: shownFolder)
+      return Check(.folder, .ok, detail, brief: shownFolder)
     }
     return Check(
-      "folder", .warn, detail + ": others can see how many sessions there are", brief: shownFolder,
+      .folder, .warn, detail + ": others can see how many sessions there are", brief: shownFolder,
       hint: DisplayText.shellCommand(["chmod", "700", folder]))
   }
 
   private func checkKey(_ folder: borrowing SessionFolder) -> Check {
-    guard let key else { return Check("key", .warn, caution ?? "none") }
+    guard let key else { return Check(.key, .warn, caution ?? "none") }
     do throws(Failure) {
       let place = try key.place()
       _ = try key.keyForWriting { () throws(Failure) in try self.derivations(in: folder) }
-      return key.caution.map { Check("key", .warn, $0) }
-        ?? Check("key", .ok, place, brief: "key by \(place)")
+      return key.caution.map { Check(.key, .warn, $0) }
+        ?? Check(.key, .ok, place, brief: "key by \(place)")
     } catch {
-      return Check("key", error)
+      return Check(.key, error)
     }
   }
 
@@ -58,14 +58,14 @@ extension FileStore {
         }
       }
     } catch {
-      return Check("sessions", error)
+      return Check(.sessions, error)
     }
     guard let first = failures.first else {
       let words = count == 0 ? "no files" : "\(count) file\(count == 1 ? "" : "s"), mode 0600"
-      return Check("sessions", .ok, words, brief: "\(count) session\(count == 1 ? "" : "s")")
+      return Check(.sessions, .ok, words, brief: "\(count) session\(count == 1 ? "" : "s")")
     }
     let more = failures.count > 1 ? "; and \(failures.count - 1) more" : ""
-    return Check("sessions", .fail, first.message + more, hint: first.hint)
+    return Check(.sessions, .fail, first.message + more, hint: first.hint)
   }
 
   private func check(
@@ -97,9 +97,9 @@ extension FileStore {
         }
         guard isSame else { throw Failure(.storeMissing, "what was written came back changed") }
       }
-      return Check("probe", .ok, "written, read and deleted", brief: "a probe works")
+      return Check(.probe, .ok, "written, read and deleted", brief: "a probe works")
     } catch {
-      return Check("probe", error)
+      return Check(.probe, error)
     }
   }
 }

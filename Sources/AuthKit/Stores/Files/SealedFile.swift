@@ -177,15 +177,15 @@ extension SessionKey {
   /// As headers of session files have it.
   init?(_ json: JSONValue) {
     guard let profile = json["profile"]?.text, let account = json["account"]?.text,
-      let origin = json["origin"]?.text, let generation = json["generation"]?.text
+      let origin = json["origin"]?.text, let loginID = json["generation"]?.text
     else { return nil }
-    self.init(profile: profile, account: account, origin: origin, generation: generation)
+    self.init(profile: profile, account: account, origin: origin, loginID: loginID)
   }
 
   var members: [(key: String, value: JSONValue)] {
     [
       ("profile", .string(profile)), ("account", .string(account)), ("origin", .string(origin)),
-      ("generation", .string(generation)),
+      ("generation", .string(loginID)),
     ]
   }
 }

@@ -18,7 +18,7 @@ final class SecretServiceBus {
   private var service: UnsafeMutablePointer<SecretService>?
   private var negotiation: BackgroundThread?
   private var owner = ""
-  private var name: String?
+  private var knownProgram: SecretServiceProgram?
   private var isAbandoned = false
   private var limit: Double
   private var deadline: Double
@@ -88,16 +88,20 @@ final class SecretServiceBus {
   /// Whether the last error was gnome-keyring's about a password that does not fit.
   var isDenied: Bool { remoteError == "org.gnome.keyring.Error.Denied" }
 
-  /// What people call the program that answers, by its executable or command name.
-  var serviceName: String {
-    if let name { return name }
+  /// The program that answers.
+  var program: SecretServiceProgram {
+    if let knownProgram { return knownProgram }
     // Set first: a failing call asks for the name, and it must not hide the error before it.
-    name = "Secret Service"
+    knownProgram = .unknown
     let seen = remoteError
     defer { remoteError = seen }
-    if let found = process().flatMap({ secretServiceName(pid: $0) }) { name = found }
-    return name ?? "Secret Service"
+    let found = process().map(SecretServiceProgram.init(pid:)) ?? .unknown
+    knownProgram = found
+    return found
   }
+
+  /// What people call the program that answers.
+  var serviceName: String { program.name }
 
   /// The process that answers; nil where the bus does not tell.
   func process() -> UInt32? {
@@ -385,7 +389,7 @@ final class SecretServiceBus {
     // "GDBus.Error:NAME: " in front is for programmers.
     _ = c.g_dbus_error_strip_remote_error(error)
     let words = String(cString: error.pointee.message)
-    return .keyringFailed(owner.isEmpty ? "Secret Service" : serviceName, words)
+    return .keyringFailed(owner.isEmpty ? SecretServiceProgram.unknown.name : serviceName, words)
   }
 
   // MARK: Values

@@ -76,7 +76,7 @@ extension SecretServiceBus {
   /// Whether the service raises dialogs where the specification has none. KeePassXC answers a search
   /// in a locked collection when the dialog that unlocks it is closed (its setting
   /// `UnlockBeforeSearch`), and asks before CreateItem replaces an item, whatever its settings.
-  var asksOften: Bool { serviceName == "KeePassXC" }
+  var asksOften: Bool { program == .keepassxc }
 
   // MARK: gnome-keyring's own
 

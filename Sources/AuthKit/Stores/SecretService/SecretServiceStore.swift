@@ -50,7 +50,7 @@ package final class SecretServiceStore: SessionStore {
   /// The name of the program that keeps the items, such as `gnome-keyring`; "Secret Service" where
   /// that cannot be seen. Connects when nothing else did.
   package var serviceName: String {
-    (try? connected())?.serviceName ?? "Secret Service"
+    (try? connected())?.serviceName ?? SecretServiceProgram.unknown.name
   }
 
   /// Connects and unlocks, so that a later write works: before a login asks or sends anything.
@@ -157,7 +157,7 @@ package final class SecretServiceStore: SessionStore {
   /// anything stands for a locked collection that shows nothing of itself.
   package func list(profiles: [String]) throws(Failure) -> [SessionItem] {
     let bus = try connected()
-    if bus.asksOften, try hiding(bus) != nil { return [.nameless] }
+    if bus.asksOften, try hiding(bus) != nil { return [.unnamed] }
     let found = try bus.search([Self.schema])
     // A set: the service says how many there are.
     let hashed = Set(try bus.search([Self.hashedSchema]).locked).subtracting(found.locked)
@@ -182,7 +182,7 @@ package final class SecretServiceStore: SessionStore {
         }
       }
     }
-    if items.isEmpty, try hiding(bus) != nil { return [.nameless] }
+    if items.isEmpty, try hiding(bus) != nil { return [.unnamed] }
     return items
   }
 
@@ -325,7 +325,7 @@ package final class SecretServiceStore: SessionStore {
     if let only = lasting.first, lasting.count == 1 { return only }
     guard mayPrompt, lasting.isEmpty else {
       throw .keyringNotThere(
-        bus.serviceName, hasOthers: !lasting.isEmpty, mayAsk: isAttended)
+        bus.program, hasOthers: !lasting.isEmpty, mayAsk: isAttended)
     }
     let made = try bus.createCollection(label: "Default keyring", alias: "default")
     do throws(Failure) {
@@ -333,7 +333,7 @@ package final class SecretServiceStore: SessionStore {
     } catch {
       // There is nothing that could have stayed locked, and the dialog has had its chance.
       guard error.kind == .storeLocked else { throw error }
-      throw .keyringNotThere(bus.serviceName, hasOthers: false, mayAsk: false)
+      throw .keyringNotThere(bus.program, hasOthers: false, mayAsk: false)
     }
   }
 

@@ -6,22 +6,22 @@ extension SecretServiceStore {
   /// All of it has the time of one operation; only taking a probe back gets a little more.
   package func test() -> [Check] {
     var checks: [Check] = []
-    var step = "bus"
+    var step = Check.Subject.bus
     do throws(Failure) {
       let bus = try connect()
       checks.append(Check(step, .ok, Self.shown(try sessionBusAddress(busAddress))))
-      step = "daemon"
+      step = .daemon
       try bus.bind()
       checks.append(Self.daemon(bus))
-      step = "collection"
+      step = .collection
       let path = try collection(bus)
       let collection = try check(bus, collection: path)
       checks.append(collection)
-      step = "session"
+      step = .session
       checks.append(try Self.encryption(bus))
       checks.append(
         collection.isLocked
-          ? Check("probe", .skipped, "not written: the keyring is locked") : probe(bus, in: path))
+          ? Check(.probe, .skipped, "not written: the keyring is locked") : probe(bus, in: path))
     } catch {
       checks.append(Check(step, error))
     }
@@ -39,10 +39,10 @@ extension SecretServiceStore {
     let label = "\"\(keyringText(try bus.label(ofCollection: path)))\""
     guard try bus.isLocked(collection: path) else {
       return Check(
-        "collection", .ok, "\(label) is unlocked, no dialog needed", brief: "collection \(label)")
+        .collection, .ok, "\(label) is unlocked, no dialog needed", brief: "collection \(label)")
     }
     var check = Check(
-      "collection", .keyringLocked(bus.serviceName, collection: nil, mayPrompt: isAttended))
+      .collection, .keyringLocked(bus.serviceName, collection: nil, mayPrompt: isAttended))
     check.detail = "\(label) is locked: a dialog would ask for its password"
     check.brief = "collection \(label) is locked"
     check.isLocked = true
@@ -52,19 +52,19 @@ extension SecretServiceStore {
   private static func encryption(_ bus: SecretServiceBus) throws(Failure) -> Check {
     let algorithm = keyringText(try bus.sessionAlgorithm())
     return algorithm == "plain"
-      ? Check("session", .warn, "plain: values cross the bus as they are")
-      : Check("session", .ok, "encrypted (\(algorithm))", brief: "encrypted")
+      ? Check(.session, .warn, "plain: values cross the bus as they are")
+      : Check(.session, .ok, "encrypted (\(algorithm))", brief: "encrypted")
   }
 
   /// Name, process and program of who owns org.freedesktop.secrets (rule B12).
   private static func daemon(_ bus: SecretServiceBus) -> Check {
     let name = bus.serviceName
     guard let pid = bus.process() else {
-      return Check("daemon", .ok, "\(name), a process that the bus does not tell", brief: name)
+      return Check(.daemon, .ok, "\(name), a process that the bus does not tell", brief: name)
     }
     let program = secretServiceProgram(pid: pid)
     return Check(
-      "daemon", .ok,
+      .daemon, .ok,
       "\(name), process \(pid), \(program ?? "whose program the kernel does not show")",
       brief: name)
   }
@@ -79,7 +79,7 @@ extension SecretServiceStore {
       let made = try bus.createItem(
         in: collection, label: "authctl: store test", attributes: attributes, value)
       guard made.prompt == "/" else {
-        return Check("probe", .warn, "writing needs a dialog of the keyring each time")
+        return Check(.probe, .warn, "writing needs a dialog of the keyring each time")
       }
       guard try bus.search(attributes).unlocked == [made.item] else {
         throw Failure(.storeMissing, "what was written is not found again")
@@ -90,11 +90,11 @@ extension SecretServiceStore {
       guard isSame else { throw Failure(.storeMissing, "what was written came back changed") }
       guard try bus.deleteItem(made.item) == "/" else {
         return Check(
-          "probe", .warn, "deleting needs a dialog of the keyring: the probe is still there")
+          .probe, .warn, "deleting needs a dialog of the keyring: the probe is still there")
       }
-      return Check("probe", .ok, "written, read and deleted", brief: "a probe works")
+      return Check(.probe, .ok, "written, read and deleted", brief: "a probe works")
     } catch {
-      var check = Check("probe", error)
+      var check = Check(.probe, error)
       if !takeBack(bus, attributes) { check.detail += "; the probe may still be there" }
       return check
     }

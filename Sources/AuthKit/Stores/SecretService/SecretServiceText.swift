@@ -7,7 +7,7 @@ extension Failure {
     return Failure(
       .storeLocked, "the keyring is locked (\(service)\(place))",
       hint: mayPrompt
-        ? "authctl store unlock"
+        ? Suggestion.unlockStore.command
         : "unlock it in the desktop session, or use AUTHCTL_STORE=file")
   }
 
@@ -32,13 +32,15 @@ extension Failure {
   /// There is no collection to keep items in, or none of several is the default.
   ///
   /// - Parameter mayAsk: whether the service could ask its user for the password of a new one.
-  static func keyringNotThere(_ service: String, hasOthers: Bool, mayAsk: Bool) -> Failure {
+  static func keyringNotThere(
+    _ program: SecretServiceProgram, hasOthers: Bool, mayAsk: Bool
+  ) -> Failure {
     let hint =
       if hasOthers {
         "choose one in seahorse or KeePassXC"
       } else if mayAsk {
         "authctl store unlock makes one"
-      } else if service == "gnome-keyring" {
+      } else if program == .gnomeKeyring {
         // Without the end of the line, which would be part of the password. The daemon that
         // answers takes no password for its first keyring: another takes its place.
         #"tr -d '\n' <FILE | gnome-keyring-daemon -r --unlock -c secrets"#
@@ -46,7 +48,7 @@ extension Failure {
         "make one in the desktop session, or use AUTHCTL_STORE=file"
       }
     return Failure(
-      .storeMissing, "the keyring (\(service)) has no default collection", hint: hint)
+      .storeMissing, "the keyring (\(program.name)) has no default collection", hint: hint)
   }
 
   /// The password that was given is not that of the collection.
@@ -68,7 +70,7 @@ extension Failure {
     Failure(
       .storeTimeout,
       "the keyring stayed locked: its dialog got no answer in \(keyringSeconds(seconds))",
-      hint: "authctl store unlock")
+      suggestion: .unlockStore)
   }
 
   /// Nobody owns org.freedesktop.secrets, and the bus cannot start anybody.
@@ -111,16 +113,19 @@ extension Failure {
   static func keyringTimeout(_ who: String, seconds: Double) -> Failure {
     Failure(
       .storeTimeout, "\(who) did not answer within \(keyringSeconds(seconds))",
-      hint: "authctl doctor")
+      suggestion: .doctor())
   }
 
   /// Any other error, in the service's own words.
   static func keyringFailed(_ service: String, _ words: String) -> Failure {
-    Failure(
-      .storeMissing, "the keyring (\(service)) failed: \(keyringText(words))",
-      // KWallet says so itself; Debian only recommends the package.
-      hint: words.contains(bytesOf: "libqca-ossl")
-        ? "apt install libqca-qt5-2-plugins, then start KWallet anew" : "authctl doctor")
+    let message = "the keyring (\(service)) failed: \(keyringText(words))"
+    // KWallet says so itself; Debian only recommends the package.
+    if words.contains(bytesOf: "libqca-ossl") {
+      return Failure(
+        .storeMissing, message,
+        hint: "apt install libqca-qt5-2-plugins, then start KWallet anew")
+    }
+    return Failure(.storeMissing, message, suggestion: .doctor())
   }
 
   /// More than one item is `profile` and `account`: none of them is trusted. `origins` are those of
@@ -208,32 +213,4 @@ func sessionBusAddress(_ given: String?, userBus: String? = nil) throws(Failure)
   }
   guard isLocal else { throw .busNotLocal(address) }
   return address
-}
-
-/// What people call the Secret Service that is process `pid`; nil when that cannot be seen.
-func secretServiceName(pid: UInt32) -> String? {
-  var path = [UInt8](repeating: 0, count: 4096)
-  var count = path.withUnsafeMutableBytes { bytes in
-    bytes.withMemoryRebound(to: CChar.self) { chars in
-      chars.baseAddress.map { readlink("/proc/\(pid)/exe", $0, chars.count) } ?? -1
-    }
-  }
-  if count <= 0 {
-    // gnome-keyring-daemon has a capability on Debian, which hides `exe` from other processes.
-    // The kernel cuts `comm` to 15 bytes.
-    let descriptor = open("/proc/\(pid)/comm", O_RDONLY | O_CLOEXEC)
-    guard descriptor >= 0 else { return nil }
-    defer { close(descriptor) }
-    count = path.withUnsafeMutableBytes { Glibc.read(descriptor, $0.baseAddress, $0.count) }
-  }
-  guard count > 0 else { return nil }
-  let name = path[..<count].prefix { $0 != UInt8(ascii: "\n") }
-    .split(separator: UInt8(ascii: "/")).last
-  let program = String(decoding: name ?? [], as: UTF8.self)
-  let known = [
-    ("gnome-keyring-d", "gnome-keyring"), ("kwalletd", "KWallet"), ("ksecretd", "KWallet"),
-    ("keepassxc", "KeePassXC"),
-  ]
-  if let match = known.first(where: { program.utf8.starts(with: $0.0.utf8) }) { return match.1 }
-  return program.isEmpty ? nil : keyringText(program)
 }

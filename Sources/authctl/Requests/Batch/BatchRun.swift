@@ -110,12 +110,12 @@ final class BatchRun {
   }
 
   private func start(_ line: LineInput.Line) {
-    guard let (id, wish) = read(line) else { return }
+    guard let (id, request) = read(line) else { return }
     let (place, number) = (count, number)
     count += 1
     do throws(Failure) {
       var wanted = ProtectedRequest(
-        try wish.get().request(app, keeper, isAnonymous: options.anonymous))
+        try request.get().request(app, keeper, isAnonymous: options.anonymous))
       wanted.accepted = accepted
       wanted.timeLimit = options.network.maximumTime?.seconds
       send(Flight(id: id, place: place, line: number, wanted: wanted, began: Clock.uptime()))
@@ -304,7 +304,7 @@ final class BatchRun {
     switch stop {
     case .signal(let signal):
       app.console.report(summary("interrupted", unsent))
-      throw relay.passOn(signal)
+      throw relay.reraise(signal)
     case .failFast(let line):
       app.console.report(summary("stopped after line \(line) (--fail-fast)", unsent))
     case .busy(let seconds):
