@@ -32,7 +32,7 @@ struct Register: Command {
     guard let session = signedIn?.session else {
       app.console.notice("Registered \(name) at \(profile.name); nothing was stored.")
       let words = ["authctl", "login", "-p", profile.name] + (account.map { ["-u", $0] } ?? [])
-      app.console.notice("Next: \(DisplayText.shellCommand(words) ?? "authctl login")")
+      app.console.next(DisplayText.shellCommand(words) ?? "authctl login")
       if output.json {
         try app.console.out(
           JSONValue.object([
