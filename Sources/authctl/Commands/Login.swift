@@ -245,7 +245,7 @@ struct Login: Command {
       } else {
         console.notice("Saved: session in \(keeper.store.title).")
       }
-      console.notice("Next: \(Messages.nextRequest(keeper.api.profile, app))")
+      console.next(Messages.nextRequest(keeper.api.profile, app))
     }
     if output.json { try console.out(Messages.json(session, keeper)) }
     return 0

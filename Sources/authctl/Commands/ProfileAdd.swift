@@ -38,7 +38,7 @@ struct ProfileAdd: Command {
     if draft.profile.putsSecretsInURLs {
       app.console.warn("\(name): secrets_in_url puts secrets into the logs of servers and proxies")
     }
-    app.console.notice("Next: \(Suggestion.login(name).command ?? "")")
+    app.console.next(Suggestion.login(name).command ?? "")
     if output.json { try app.console.out(ProfileText.json(of: draft.profile)) }
     return 0
   }

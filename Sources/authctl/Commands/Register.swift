@@ -32,7 +32,7 @@ struct Register: Command {
     guard let session = signedIn?.session else {
       app.console.notice("Registered \(name) at \(profile.name); nothing was stored.")
       let next = Suggestion.login(profile.name, account: account).command
-      app.console.notice("Next: \(next ?? "authctl login")")
+      app.console.next(next ?? "authctl login")
       if output.json {
         try app.console.out(
           JSONValue.object([

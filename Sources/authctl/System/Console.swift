@@ -125,6 +125,11 @@ final class Console {
     for line in Self.wrapped(shown(text)) { complain(line) }
   }
 
+  /// `Next: COMMAND`, a notice in one line, however long: half of a command is another one.
+  func next(_ command: String) {
+    if !isQuiet { complain("Next: " + exact(command)) }
+  }
+
   /// A notice that holds text from elsewhere: one line, however long, that begins with `word`.
   func notice(_ word: String, foreign text: String) {
     if !isQuiet { complain("\(word): " + shown(DisplayText.oneLine(text))) }
@@ -172,18 +177,18 @@ final class Console {
     }
     var lines = ["authctl: " + shown(failure.message)]
     lines += server.map { "server: " + $0 }
-    if let hint = failure.hint { lines.append("hint: " + shown(hint)) }
+    if let hint = failure.hint { lines.append("hint: " + exact(hint)) }
     complain(lines.joined(separator: "\n"))
   }
 
   /// The failure as an object (design 2), masked.
   func json(_ failure: Failure) -> JSONValue {
-    func text(_ value: String?) -> JSONValue { value.map { .string(shown($0)) } ?? .null }
+    func text(_ value: String?) -> JSONValue { value.map { .string(exact($0)) } ?? .null }
     let server = DisplayText.server(failure.server.map(redactor.mask))
     return .object([
       (key: "code", value: .string(failure.kind.rawValue)),
       (key: "exit", value: .number(Int(failure.kind.exitCode))),
-      (key: "message", value: text(failure.message)),
+      (key: "message", value: .string(shown(failure.message))),
       (key: "server", value: server.isEmpty ? .null : .string(server.joined(separator: "; "))),
       (key: "status", value: failure.status.map { .number($0) } ?? .null),
       (key: "url", value: text(failure.url)),
@@ -194,9 +199,13 @@ final class Console {
   }
 
   /// Masked first: a secret that the limit cuts in two would not be found.
-  private func shown(_ text: String) -> String {
-    DisplayText.oneLine(redactor.mask(text), limit: 2000, isMessage: true)
+  private func shown(_ text: String, isMessage: Bool = true) -> String {
+    DisplayText.oneLine(redactor.mask(text), limit: 2000, isMessage: isMessage)
   }
+
+  /// A command to paste, or a name: `acct:ada@host` in it is an account. URLs have no user
+  /// information here either.
+  private func exact(_ text: String) -> String { shown(text, isMessage: false) }
 
   /// A line of ASCII that lasts until the next one or nil, on a terminal; not with `-q`.
   func passing(_ text: String?) {

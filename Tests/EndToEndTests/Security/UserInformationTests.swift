@@ -85,4 +85,26 @@ import Testing
       #expect(account.stderr.contains("\"ada@shop.example\""), "\(account.stderr)")
     }
   }
+
+  /// What is printed to be pasted is the command itself, in one line: an account may have a colon.
+  @Test func printedCommandsAreNotMasked() async throws {
+    try await Sandbox.with { box in
+      let script = Script()
+      script["POST /register"] = .http(201, "{}")
+      let shop = try Shop(box, try box.recorder(answering: script.answering).url)
+      let account = "acct:" + String(repeating: "ada.", count: 20) + "@shop.example"
+      let command = "authctl login -p shop -u \(account)"
+      let get = try await box.run("get", "/x", "-u", account)
+      #expect(get.stdout == "" && get.status == 10)
+      #expect(get.stderr == "authctl: not signed in to shop (\(shop.url))\nhint: \(command)\n")
+      let json = try await box.run("get", "/x", "-u", account, "--errors", "json")
+      #expect(json.stdout == "" && json.status == 10)
+      let error = try JSON(parsing: json.stderr)["error"]
+      #expect(error?["hint"]?.string == command && error?["account"]?.string == account)
+      let register = try await box.run(
+        "register", "-u", account, "--password-stdin", stdin: "a password\n")
+      #expect(register.stdout == "" && register.status == 0)
+      #expect(register.stderr.hasSuffix("\nNext: \(command)\n"), "\(register.stderr)")
+    }
+  }
 }
