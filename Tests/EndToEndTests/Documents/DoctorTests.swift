@@ -16,7 +16,7 @@ import Testing
     let lines = run.stdout.split(separator: "\n", maxSplits: 1)
     #expect(
       lines.first?.wholeMatch(
-        of: /authctl [\d.]+( \([0-9a-f]{7,}\))?, libcurl [\d.]+ \w+ [\w.]+, libsecret/)
+        of: /authctl [\d.]+( \([0-9a-f]{7,}\))?, libcurl [\d.]+ \w+ [\w.]+, (no )?libsecret/)
         != nil, "\(run.stdout)", sourceLocation: sourceLocation)
     for line in run.stdout.split(separator: "\n") where !line.contains(" mend: ") {
       #expect(line.utf8.count < 80, "\(line)", sourceLocation: sourceLocation)
