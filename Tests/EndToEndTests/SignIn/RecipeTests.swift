@@ -67,12 +67,12 @@ import Testing
       #expect(runs.map(\.stdout) == ["", "", "", ""])
       #expect(runs.first?.stderr == "")
       #expect(
-        runs[1].unfolded.contains(" Signed in to \(place.work)/ci/shop.toml as ci. "),
+        runs[1].unfolded.hasPrefix("Signed in to \(place.work)/ci/shop.toml as ci. "),
         "\(runs[1].stderr)")
       #expect(runs[2].stderr == "")
       #expect(
-        runs.last?.unfolded.hasSuffix(
-          " Signed out of \(place.work)/ci/shop.toml as ci, at the server and here. ") == true,
+        runs.last?.unfolded
+          == "Signed out of \(place.work)/ci/shop.toml as ci, at the server and here. ",
         "\(runs.last?.stderr ?? "")")
       if failing == nil { try place.expectItems("work/items.json") }
       var counts: [String: Double] = ["POST /login": 1, "POST /logout": 1]
