@@ -312,7 +312,12 @@ final class Sandbox: Sendable {
     } catch {
       // What it keeps is in its files: an abort of the daemon loses nothing. One that a test has
       // killed or stopped is left as it is.
-      guard state.withLock({ $0.keyring })?.view.status == 128 + SIGTRAP else { throw error }
+      guard let daemon = state.withLock({ $0.keyring }) else { throw error }
+      // It has left the bus in the middle of a call: its end is only not known here yet.
+      if (error as? DBusError)?.name == "org.freedesktop.DBus.Error.NoReply" {
+        await daemon.until { $0.status != nil }
+      }
+      guard daemon.view.status == 128 + SIGTRAP else { throw error }
       try await startKeyring()
       return try await onThread { try SecretService(socket: socket).items() }
     }
