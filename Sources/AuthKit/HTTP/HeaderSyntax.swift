@@ -19,8 +19,8 @@ package enum HeaderSyntax {
   /// Whether the UTF-8 of `text` may be the value of a header that a recipe sets.
   package static func isRecipeValue(_ text: String) -> Bool { isRecipeValue(text.utf8) }
 
-  /// Whether `bytes` may be the value of a header that the user gave with `-H`: may be empty and may
-  /// contain TAB and non-ASCII; no space or TAB at either end (RFC 9110, section 5.5).
+  /// Whether `bytes` may be the value of a header that the user gave with `-H`: TAB and non-ASCII
+  /// are allowed, or nothing at all; no space or TAB at either end (RFC 9110, section 5.5).
   package static func isUserValue(_ bytes: some Collection<UInt8>) -> Bool {
     func isBlank(_ byte: UInt8?) -> Bool { byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t") }
     var last: UInt8?

@@ -27,7 +27,7 @@ final class ParallelExchanges {
   /// Handles that wait for their next transfer.
   private var idle: [CurlClient] = []
 
-  /// - Parameter count: the number of connections to keep open.
+  /// - Parameter count: the largest number of exchanges at a time.
   init(_ client: HTTPClient, count: Int) throws(Failure) {
     self.client = client
     multi = try CurlMulti(connections: count)

@@ -1,5 +1,5 @@
-/// Decides when the next request may begin: at most at the rate of `--rate`, and not before the time
-/// that a server asks for (429). All requests of a process share one.
+/// Decides when the next request may begin: not more often than `--rate` allows, and not before a
+/// server that answered 429 allows it. All requests of a process share one.
 package struct RateLimit: Sendable {
   /// Seconds between the starts of two requests; 0: no limit.
   private let interval: Double
@@ -25,7 +25,7 @@ package struct RateLimit: Sendable {
     earliest = max(earliest, now + seconds)
   }
 
-  /// Returns the seconds between two starts for `20/s`, `100/m` or `5000/h`; nil for any other text.
+  /// Returns the seconds between two starts for `20/s`, `100/m`, `5000/h`; nil for any other text.
   package static func interval(_ text: String) -> Double? {
     let parts = text.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
     guard parts.count == 2, (1...9).contains(parts[0].count),

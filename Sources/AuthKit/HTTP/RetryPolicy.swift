@@ -103,8 +103,8 @@ package struct RetryPolicy: Sendable {
     return wait <= Self.longestWait ? wait : nil
   }
 
-  /// Returns the wait in `Retry-After` (RFC 9110, section 10.2.3), in seconds from now; infinite for
-  /// a number that is too large. A date counts from the server's `Date`, if it sent one.
+  /// Returns the seconds from now that `Retry-After` asks for (RFC 9110, section 10.2.3); infinite
+  /// for a number that is too large. A date counts from the server's `Date`, if it sent one.
   package static func retryAfter(_ head: ResponseHead, now: Timestamp) -> Double? {
     guard let text = head.first("Retry-After") else { return nil }
     if !text.isEmpty, text.utf8.allSatisfy(\.isDigit) {

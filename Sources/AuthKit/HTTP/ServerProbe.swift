@@ -114,8 +114,8 @@ package enum Proxies {
     name.asciiLowercased.utf8.reversed().starts(with: "_proxy".utf8.reversed())
   }
 
-  /// Removes the proxy's address, which may contain a password, from a libcurl remark. It does so by
-  /// place, because a short password is not masked by value.
+  /// Removes the proxy's address, which may contain a password, from a libcurl remark: by place,
+  /// because a short password is not masked by value.
   ///
   ///     Uses proxy env variable https_proxy == 'http://ada:secret@proxy:3128'
   ///     Unsupported proxy syntax in 'http://ada:se/cret@proxy:3128': Port number was not ...

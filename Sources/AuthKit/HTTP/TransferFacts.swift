@@ -3,7 +3,7 @@
 package struct TransferFacts {
   /// The status of the last answer; 0 without an answer.
   package var status: Int
-  /// The HTTP version by libcurl's numbers: 1 is HTTP/1.0, 2 is HTTP/1.1, 3 is HTTP/2, 30 is HTTP/3.
+  /// HTTP version as libcurl numbers it: 1 is HTTP/1.0, 2 is HTTP/1.1, 3 is HTTP/2, 30 is HTTP/3.
   package var httpVersion: Int
   /// Bytes of the answer's headers, and of the request without its body.
   package var headerSize, requestSize: Int

@@ -44,7 +44,7 @@ package struct TransferSettings {
   /// The most bytes that are received or sent in one piece. This is curl's own number; for many
   /// parallel transfers, libcurl's 16 KiB are enough.
   var pieceLength = 100 * 1024
-  /// Whether to wait if a new connection can be shared (HTTP/2) before opening another.
+  /// Whether to wait for a pending connection that may be shared (HTTP/2) before opening another.
   var sharesConnection = false
   /// Whether to keep the server's certificate details for `CurlClient.connection`.
   var keepsCertificate = false
