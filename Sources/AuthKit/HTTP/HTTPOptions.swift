@@ -52,7 +52,7 @@ package struct HTTPOptions {
   package init() {}
 
   /// Removes a name and password from a variable when no option names the proxy: they are for the
-  /// user's own proxies, not for one from another user's file (rule A3).
+  /// user's own proxies, not for one from someone else's file (rule A3).
   ///
   /// - Returns: whether there was a name and password to remove.
   package mutating func withholdsProxyUser() -> Bool {
