@@ -1,43 +1,43 @@
 internal import CSystem
 internal import Glibc
 
-/// A file or a pipe whose bytes become a body while that is sent; never all of them in memory.
+/// A file or pipe that is read while it is sent as a body, never all of it in memory.
 ///
-/// A regular file can be sent any number of times. What came from a pipe is kept only while it may
+/// A regular file can be sent any number of times. The bytes of a pipe are kept only if they may
 /// have to be sent again: 1 MiB in memory, the rest in a file without a name (rule C5).
 package final class BodyFile {
-  /// What of a pipe is kept in memory, in bytes.
+  /// How much of a pipe is kept in memory, in bytes.
   private static let inMemory = 1 << 20
 
-  /// As the person wrote it; `-` is standard input.
+  /// The path as the user wrote it; `-` is standard input.
   package let path: String
-  /// Bytes that will be sent; none where a pipe has not said it by its end.
+  /// The number of bytes to send; nil for a pipe that was not read to its end.
   package private(set) var length: Int64?
-  /// Whether what is read of a pipe is kept for another time.
+  /// Whether the bytes read from a pipe are kept, to be sent again.
   var isKept = false
 
   private let option: String
   private let descriptor: Int32
   private let isRegular: Bool
   private let withoutLineEnds: Bool
-  /// Where a regular file begins and ends: what is added to it meanwhile is not sent.
+  /// Where a regular file begins and ends: bytes that are appended meanwhile are not sent.
   private let start: off_t
   private let end: off_t
   private var offset: off_t
   private let spoolFolder: String?
   private var memory = UnsafeMutableRawBufferPointer(start: nil, count: 0)
   private var spool: Int32 = -1
-  /// Bytes of a pipe that are kept, in memory and in the spool; none once some were not.
+  /// The number of bytes kept from a pipe, in memory and in the spool; nil once some were not.
   private var kept: Int64? = 0
   private var position: Int64 = 0
   private var hasEnded = false
 
   /// - Parameters:
-  ///   - option: what named the file, for messages.
+  ///   - option: the option that named the file, for messages.
   ///   - withoutLineEnds: leave out CR, LF and NUL, as curl's `-d @FILE` does.
   ///   - waits: read a pipe up to its end or to 1 MiB at once, so that its length is known.
-  ///   - spoolFolder: a folder of this user's alone, for what else is kept of a pipe.
-  /// - Throws: `failed` when it cannot be read.
+  ///   - spoolFolder: a folder that only this user can read, for the rest of a pipe.
+  /// - Throws: `failed` when the file cannot be read.
   package init(
     _ path: String, option: String, withoutLineEnds: Bool = false, waits: Bool = true,
     spoolFolder: String?
@@ -71,13 +71,13 @@ package final class BodyFile {
     if descriptor >= 0 { close(descriptor) }
   }
 
-  /// Whether the body is all bytes of the file that `path` names.
+  /// Whether the body is the whole file at `path`, unchanged.
   package var isWhole: Bool { isRegular && start == 0 && !withoutLineEnds && path != "-" }
 
-  /// Whether all of it can be sent from the beginning, once more or for the first time.
+  /// Whether the whole body can be sent from the beginning, again or for the first time.
   package var isRepeatable: Bool { isRegular || kept != nil }
 
-  /// Back to the beginning; false where a part of a pipe has gone.
+  /// Goes back to the beginning; false when a part of a pipe was not kept.
   func rewind() -> Bool {
     guard isRepeatable else { return false }
     offset = start
@@ -85,9 +85,9 @@ package final class BodyFile {
     return true
   }
 
-  /// The next bytes; 0 at the end.
+  /// Reads the next bytes; returns 0 at the end.
   ///
-  /// - Throws: `failed` when it cannot be read, or became shorter than it was.
+  /// - Throws: `failed` when the file cannot be read or has become shorter.
   func read(into buffer: UnsafeMutableRawBufferPointer) throws(Failure) -> Int {
     guard !buffer.isEmpty else { return 0 }
     return isRegular ? try readRegular(into: buffer) : try readPipe(into: buffer)
@@ -129,7 +129,7 @@ package final class BodyFile {
     return count
   }
 
-  /// Bytes of the pipe itself; 0 at its end.
+  /// Reads bytes of the pipe itself; returns 0 at its end.
   private func next(into buffer: UnsafeMutableRawBufferPointer) throws(Failure) -> Int {
     while !hasEnded {
       let count: Int
@@ -143,7 +143,7 @@ package final class BodyFile {
     return 0
   }
 
-  // MARK: - What is kept of a pipe
+  // MARK: - Kept bytes of a pipe
 
   private func fillMemory() throws(Failure) {
     memory = .allocate(byteCount: Self.inMemory, alignment: 1)
@@ -203,7 +203,7 @@ package final class BodyFile {
 
   // MARK: - Line ends
 
-  /// Takes CR, LF and NUL out of the first `count` bytes; how many are left.
+  /// Removes CR, LF and NUL from the first `count` bytes; returns how many are left.
   private func filtered(_ buffer: UnsafeMutableRawBufferPointer, _ count: Int) -> Int {
     guard withoutLineEnds else { return count }
     var left = 0
@@ -214,7 +214,7 @@ package final class BodyFile {
     return left
   }
 
-  /// The length has to be told before the first byte is sent.
+  /// Counts the bytes to send: their number must be known before the first one is sent.
   private func countFiltered() throws(Failure) -> Int64 {
     let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 65_536, alignment: 1)
     defer {

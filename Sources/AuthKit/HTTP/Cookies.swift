@@ -1,19 +1,19 @@
-/// A cookie as the server set it (RFC 6265), bound to the one origin that did (rule A10).
+/// A cookie as the server set it (RFC 6265), bound to the exact origin that set it (rule A10).
 package struct Cookie: Sendable, Equatable {
   /// The name, compared by bytes.
   package var name: String
-  /// The value, quotes included where the server wrote them. A secret.
+  /// The value, including any quotes that the server wrote. A secret.
   package var value: String
   /// Requests to this path and below it carry the cookie.
   package var path: String
   /// Whether it is sent over https only.
   package var secure: Bool
-  /// When it ends; `nil`: not told, or more than ten years from now.
+  /// When it expires; `nil`: the server did not say, or more than ten years from now.
   package var expires: Timestamp?
   /// The exact origin that set it, canonical: `https://api.shop.example:443`.
   package var originText: String
 
-  /// Equal by bytes in every text.
+  /// Compares every text by its bytes.
   package static func == (left: Cookie, right: Cookie) -> Bool {
     left.isSame(as: right) && left.value.utf8.elementsEqual(right.value.utf8)
       && left.secure == right.secure && left.expires == right.expires
@@ -35,7 +35,7 @@ package struct Cookie: Sendable, Equatable {
 // MARK: - Reading Set-Cookie
 
 extension Cookie {
-  /// Why a Set-Cookie header is not taken; the raw value says it for people.
+  /// Why a Set-Cookie header is refused; the raw value is the text for messages.
   package enum Refusal: String, Error, Sendable {
     case noName = "it has no name"
     case badBytes = "it holds bytes that a cookie may not have"
@@ -44,7 +44,7 @@ extension Cookie {
     case prefix = "it breaks the rule of its name's prefix"
   }
 
-  /// Name and value together, in bytes.
+  /// The limit for name and value together, in bytes.
   static let maximumSize = 4096
 
   /// Reads the value of one Set-Cookie header by RFC 6265, section 5.2, with the name prefixes of
@@ -81,7 +81,7 @@ extension Cookie {
     originText = origin
   }
 
-  /// What stands before and after the first `=`, without the spaces and tabs around.
+  /// Returns the text before and after the first `=`, without surrounding spaces and tabs.
   private static func pair(
     _ bytes: Substring.UTF8View
   ) -> (name: [UInt8], value: [UInt8]?) {
@@ -95,7 +95,7 @@ extension Cookie {
     return Array(start.reversed().drop(while: isSpace).reversed())
   }
 
-  /// RFC 6265, section 5.1.4: up to the last slash, not including it.
+  /// Returns the path up to, but not including, the last slash (RFC 6265, section 5.1.4).
   private static func defaultPath(_ requestPath: String) -> String {
     let path = CookieJar.withoutQuery(requestPath)
     guard let last = path.lastIndex(of: UInt8(ascii: "/")), last > 0, path[0] == path[last] else {
@@ -104,7 +104,7 @@ extension Cookie {
     return String(decoding: path[..<last], as: UTF8.self)
   }
 
-  /// The attributes that matter; of several with one name the last counts.
+  /// The attributes that authctl uses; the last one of a name counts.
   private struct Attributes {
     var path: String?
     var secure = false
@@ -126,7 +126,7 @@ extension Cookie {
       }
     }
 
-    /// `nil`: the default path. Paths that no request can have are not kept.
+    /// Returns `nil` for the default path, also when no request can have the given one.
     private static func path(_ value: [UInt8]) -> String? {
       guard value.first == UInt8(ascii: "/"), value.count <= 1024,
         value.allSatisfy({ (0x20...0x7E) ~= $0 })
@@ -134,7 +134,7 @@ extension Cookie {
       return String(decoding: value, as: UTF8.self)
     }
 
-    /// RFC 6265, section 5.2.2; everything that is not above zero ends the cookie now.
+    /// Reads Max-Age (RFC 6265, section 5.2.2); zero or less ends the cookie now.
     private static func maxAge(_ value: [UInt8]) -> Double? {
       let digits = value.first == UInt8(ascii: "-") ? value[1...] : value[...]
       guard !digits.isEmpty, digits.allSatisfy(\.isDigit) else { return nil }
@@ -142,8 +142,8 @@ extension Cookie {
       return digits.reduce(0) { $0 * 10 + Double($1 - UInt8(ascii: "0")) }
     }
 
-    /// Max-Age beats Expires. What ends before 1970 ends there; what ends in more than ten years
-    /// has no end (rule B5).
+    /// Returns the expiry; Max-Age overrides Expires. A date before 1970 becomes 1970; a date in
+    /// more than ten years becomes `nil` (rule B5).
     func end(now: Timestamp) -> Timestamp? {
       if let maxAge {
         guard maxAge > 0 else { return Timestamp(seconds: 0) }
@@ -161,32 +161,32 @@ extension Cookie {
 /// The cookies of a session. libcurl's own cookie engine is off: it ignores ports, and sends
 /// `Secure` cookies over http on loopback (rule A10).
 package struct CookieJar: Sendable, Equatable {
-  /// What became of a Set-Cookie header.
+  /// The result of storing a Set-Cookie header.
   package enum Outcome: Sendable, Equatable {
     case stored
-    /// The server ended the cookie; it is no longer here.
+    /// The server ended the cookie; the jar no longer holds it.
     case removed
     case refused(Cookie.Refusal)
-    /// The jar is full: at most 50 cookies of 4 KiB each, 64 KiB in all. At a sign-in this is
-    /// exit 15, later a warning; what was there stays.
+    /// The jar is full: at most 50 cookies of 4 KiB each, 64 KiB in all. A sign-in then exits with
+    /// 15, a later request only warns; the stored cookies stay.
     case overflow
   }
 
-  /// The oldest first.
+  /// The cookies, oldest first.
   package private(set) var cookies: [Cookie] = []
 
   /// An empty jar.
   package init() {}
 
-  /// Whether there is nothing in it.
+  /// Whether the jar holds no cookies.
   package var isEmpty: Bool { cookies.isEmpty }
 
-  /// At most so many cookies.
+  /// The limit on the number of cookies.
   static let maximumCount = 50
-  /// Names, values, paths and origins of all cookies together, in bytes.
+  /// The limit for the names, values, paths and origins of all cookies together, in bytes.
   static let maximumSize = 65_536
 
-  /// Takes one Set-Cookie header of an answer from `origin`.
+  /// Stores the cookie of one Set-Cookie header of an answer from `origin`.
   ///
   /// - Parameters:
   ///   - setCookie: the value of the header.
@@ -222,7 +222,7 @@ package struct CookieJar: Sendable, Equatable {
     return .stored
   }
 
-  /// The value of the Cookie header for a request; `nil` when there is nothing to send.
+  /// Returns the value of the Cookie header for a request; `nil` when no cookie matches.
   ///
   /// - Parameters:
   ///   - origin: the canonical origin of the request; only its own cookies are sent.
@@ -243,7 +243,7 @@ package struct CookieJar: Sendable, Equatable {
     return sorted.map { "\($0.element.name)=\($0.element.value)" }.joined(separator: "; ")
   }
 
-  /// RFC 6265, section 5.1.4: the same path, or one below it at a slash.
+  /// Whether the path is the cookie's or below it at a slash (RFC 6265, section 5.1.4).
   private static func matches(_ requestPath: [UInt8], _ cookiePath: String) -> Bool {
     let path = cookiePath.utf8
     guard requestPath.starts(with: path) else { return false }
@@ -273,8 +273,8 @@ extension CookieJar {
       })
   }
 
-  /// The jar that `json` made; `nil` when it is not one. Its texts are checked like a server's:
-  /// they go into a header.
+  /// Reads a jar that `json` wrote; `nil` when it is not one. Checks the texts like a server's,
+  /// because they go into a header.
   package init?(json: JSONValue) {
     guard case .array(let elements) = json, elements.count <= Self.maximumCount else { return nil }
     for element in elements {

@@ -1,13 +1,13 @@
-/// Which redirects a request of the person follows.
+/// Which redirects a request of the user follows.
 package struct RedirectPolicy: Sendable {
-  /// How many; 0 follows none.
+  /// The largest number of redirects to follow; 0 follows none.
   package var maximum = 10
-  /// On methods other than GET and HEAD too (`-L`).
+  /// Whether to follow for all methods, not only GET and HEAD (`-L`).
   package var allMethods = false
-  /// Those away from the credential's origins are refused (rule A12).
+  /// Whether to refuse redirects that leave the credential's origins (rule A12).
   package var staysHome = false
 
-  /// What `get` does.
+  /// The policy of `get`.
   package init() {}
 
   /// Whether a redirect of a request with this method is followed.
@@ -16,31 +16,30 @@ package struct RedirectPolicy: Sendable {
   }
 }
 
-/// A request of the person and the redirects that it is led along: which transfer is next, and what
-/// the head of its answer means. What waits for one answer goes by it, and what has many on their
-/// way at once.
+/// A request of the user and its redirects: decides which transfer is next and what the head of its
+/// answer means, for single and for parallel requests.
 ///
-/// Once a hop has left the credential's origins nothing is attached again, even back home
-/// (rule A6).
+/// After a hop has left the credential's origins, no later hop gets the credential, even one that
+/// returns to them (rule A6).
 package struct Exchange {
   private let client: HTTPClient
   private let credential: Credential?
   private let redirects: RedirectPolicy
   private let timeLimit: Double?
   private let start: Timestamp
-  /// The headers that the person gave.
+  /// The headers that the user gave.
   private var personalHeaders: [WireHeader]
   private let homes: [Origin]
   private var request: WireRequest
   private var hops: HTTPClient.RedirectTrace
   private var isHome = true
   private var count = 0
-  /// The redirect that the last head was.
+  /// The redirect in the last head, if it was one.
   private var location: (status: Int, target: String)?
 
-  /// The exchange before its first transfer.
+  /// Creates the exchange before its first transfer.
   ///
-  /// - Parameter timeLimit: seconds for all hops together, beside what `-m` leaves.
+  /// - Parameter timeLimit: seconds for all hops together, in addition to the limit of `-m`.
   init(
     _ client: HTTPClient, _ request: WireRequest, credential: Credential?,
     redirects: RedirectPolicy, timeLimit: Double?
@@ -59,9 +58,9 @@ package struct Exchange {
       carriedCredential: credential != nil, url: request.url, cookies: credential?.cookies)
   }
 
-  /// What is to be sent now, with what may go along to that origin.
+  /// Returns the next request to send, with only the credentials that its origin may receive.
   ///
-  /// - Throws: `origin_refused` for a credential in clear, `timeout` when no time is left.
+  /// - Throws: `origin_refused` for a credential over plain HTTP, `timeout` when no time is left.
   mutating func next() throws(Failure) -> (WireRequest, TransferSettings) {
     isHome = isHome && homes.contains(request.url.origin)
     hops.carriedCredential = isHome && credential != nil
@@ -82,7 +81,7 @@ package struct Exchange {
     return (request, settings)
   }
 
-  /// Reads the head of the answer: nil when it is a redirect, whose body nobody wants.
+  /// Reads the head of the answer; returns nil for a redirect to follow, whose body is not needed.
   mutating func receiveHead(_ head: ResponseHead) -> HTTPClient.RedirectTrace? {
     if hops.carriedCredential { keepCookies(of: head) }
     guard let target = head.redirect, redirects.follows(request.method) else { return hops }
@@ -90,9 +89,10 @@ package struct Exchange {
     return nil
   }
 
-  /// Goes where the answer that has just ended points; false when it was the final one.
+  /// Follows the redirect of the answer that has just ended; returns false if it was the final one.
   ///
-  /// - Throws: `too_many_redirects`; `origin_refused` for a place to which no server may lead.
+  /// - Throws: `too_many_redirects`; `origin_refused` for a target that is not allowed; `redirect`
+  ///   for a body that cannot be sent again.
   mutating func follow() throws(Failure) -> Bool {
     guard let location else { return false }
     self.location = nil
@@ -150,7 +150,7 @@ package struct Exchange {
     }
   }
 
-  /// What the limit and `-m`, which counts from the beginning of the command, leave for one hop.
+  /// Returns the seconds left by `timeLimit` and by `-m`, which counts from the command's start.
   private func timeLeft() throws(Failure) -> Double? {
     let now = client.clock().seconds
     let left = [
@@ -166,12 +166,12 @@ package struct Exchange {
   }
 
   private mutating func attach(_ credential: Credential) {
-    // A header of the person's wins over a header of the recipe that is no credential (rule B2);
-    // the command has refused the others.
+    // The user's header overrides a recipe header that is not a credential (rule B2); the command
+    // has already refused the others.
     let own = Set(request.headers.map(\.name.asciiLowercased))
     request.headers += credential.headers.filter {
       let name = $0.name.asciiLowercased
-      // The type of a multipart body has its boundary in it.
+      // libcurl sets the type of a multipart body, which includes the boundary.
       return !own.contains(name) && (name != "content-type" || request.parts.isEmpty)
     }
     if let jar = hops.cookies,
@@ -198,22 +198,22 @@ package struct Exchange {
 }
 
 extension HTTPClient {
-  /// Gets the head of the final answer, and what led to it.
+  /// Receives the head of the final answer, and the redirects that led to it.
   package typealias OnHead = (ResponseHead, RedirectTrace) throws(Failure) -> Void
-  /// Gets its body, decoded, piece by piece.
+  /// Receives its body, decoded, piece by piece.
   package typealias OnBody = CurlClient.OnBody
 
-  /// What a followed chain of redirects has done to the request.
+  /// The state of a request after the redirects that it followed.
   package struct RedirectTrace {
     /// Whether the answer is to a request that carried the credential.
     package var carriedCredential: Bool
-    /// Where the last request went.
+    /// The URL of the last request.
     package var url: WebURL
-    /// The redirect to what looks like a page for signing in, where one was followed.
+    /// The last followed redirect to an apparent sign-in page, if any.
     package var signInPage: String?
-    /// The credential's cookies, with what the answers so far have set; none where none are kept.
+    /// The credential's cookies, updated by the answers so far; nil when none are kept.
     package var cookies: CookieJar?
-    /// The Set-Cookie headers behind those.
+    /// The Set-Cookie headers of those answers.
     var newCookies: [NewCookie] = []
   }
 

@@ -1,10 +1,10 @@
-/// A request that carries the session, and what may go where.
+/// The headers and cookies of a session, and the origins that may receive them.
 package struct Credential {
-  /// The recipe's headers, filled.
+  /// The recipe's headers, with values filled in.
   package var headers: [WireHeader]
   /// Origins that may receive them.
   package var origins: [Origin]
-  /// Cookies that the recipe keeps; none, when it keeps none.
+  /// The cookies that the recipe keeps; nil when it keeps none.
   package var cookies: CookieJar?
 
   init(headers: [WireHeader], origins: [Origin], cookies: CookieJar?) {
@@ -14,9 +14,10 @@ package struct Credential {
   }
 }
 
-/// Sends requests for one profile: limits, TLS, proxies, redirects, and where a credential may go.
+/// Sends the requests of one profile: applies limits, TLS, proxies and redirects, and decides where
+/// a credential may go.
 package final class HTTPClient {
-  /// A sign-in, refresh, logout or whoami: 30 s in all and 1 MiB (rule B6).
+  /// The limits of a sign-in, refresh, logout or whoami: 30 s in all and 1 MiB (rule B6).
   package static let signInTime: Double = 30
   static let signInBody = 1 << 20
 
@@ -26,27 +27,27 @@ package final class HTTPClient {
   private let environment: [String: String]
   let clock: () -> Timestamp
   let began: Timestamp
-  /// Header names of the recipe whose values are never shown, in lower case.
+  /// Lower-case names of the recipe's headers whose values are never shown.
   private let secretHeaders: Set<String>
-  /// Gets the lines of `-v` and `--trace`; none without them.
+  /// Receives the lines of `-v` and `--trace`; nil without them.
   let log: ((String) -> Void)?
-  /// Gets libcurl's own remarks, with `-vv`.
+  /// Receives libcurl's own remarks, with `-vv`.
   private let trace: ((String) -> Void)?
   let warn: (String) -> Void
   private var curl: CurlClient?
   private var hasWarnedOfCookies = false
   private var madeHeaders: [WireHeader]?
-  /// What is trusted; looked at once, whatever the number of requests.
+  /// The certificate authorities to trust; looked up once for all requests.
   private var authorities: (file: String?, folder: String?)?
 
   /// - Parameters:
   ///   - network: how the server is reached.
   ///   - base: the origin of the profile's `url`.
-  ///   - secretHeaders: names of the headers whose values are masked, whoever sends them.
+  ///   - secretHeaders: names of the headers whose values are masked, whether sent or received.
   ///   - environment: for proxies and certificate authorities.
-  ///   - warn: gets what must be said, whatever the verbosity.
-  ///   - log: gets the lines of `-v`, masked by place.
-  ///   - trace: gets libcurl's own remarks.
+  ///   - warn: receives warnings, at every verbosity.
+  ///   - log: receives the lines of `-v`, masked by place.
+  ///   - trace: receives libcurl's own remarks.
   package init(
     network: NetworkRecipe, base: Origin, secretHeaders: [String], options: HTTPOptions,
     environment: [String: String], clock: @escaping () -> Timestamp,
@@ -74,17 +75,17 @@ package final class HTTPClient {
 
   // MARK: - Sign-in requests
 
-  /// Sends a request of the recipe and takes its whole answer; redirects are not followed
+  /// Sends a request of the recipe and returns its whole answer; does not follow redirects
   /// (rule A6).
   ///
   /// - Parameters:
-  ///   - seconds: what it may take; all requests of one step together have `signInTime`.
-  ///   - onAnswer: called with its status when the answer begins to arrive.
+  ///   - seconds: the time limit; all requests of one step together have `signInTime`.
+  ///   - onAnswer: called with the status when the answer begins to arrive.
   func call(
     _ request: WireRequest, seconds: Double, _ onAnswer: (_ status: Int) -> Void
   ) throws(Failure) -> (ResponseHead, [UInt8]) {
     var settings = try settings(carryingSecretsTo: request.url.origin)
-    // Never the limit of -m: a renewal that is cut short has used up its refresh token.
+    // Never the limit of -m: a renewal that is cut short may already have used its refresh token.
     settings.totalTimeout = max(1, seconds)
     if request.url.origin == base { settings.pinnedKey = options.pinnedKey }
     settings.largestBody = Self.signInBody
@@ -95,11 +96,11 @@ package final class HTTPClient {
     return (head, body)
   }
 
-  /// A GET that carries nothing, for a look at an API; redirects are not followed (rule A13).
+  /// Sends a GET without credentials, to examine an API; does not follow redirects (rule A13).
   ///
   /// - Parameters:
-  ///   - seconds: in all.
-  ///   - most: bytes of the body, decoded.
+  ///   - seconds: the time limit for the whole request.
+  ///   - most: the limit on the decoded body, in bytes.
   func look(
     at url: WebURL, seconds: Double, most: Int
   ) throws(Failure) -> (ResponseHead, [UInt8]) {
@@ -114,8 +115,8 @@ package final class HTTPClient {
     return try answer(to: request, settings)
   }
 
-  /// How the server of `url` is reached: a GET that carries nothing and is over with the head of
-  /// its answer. What does not work stands in `ServerProbe.failure`.
+  /// Tests how the server of `url` is reached: sends a GET without credentials and stops after the
+  /// head of its answer. `ServerProbe.failure` holds any error.
   package func probe(_ url: WebURL) -> ServerProbe {
     var probe = ServerProbe()
     var isDirect = false
@@ -146,11 +147,11 @@ package final class HTTPClient {
     return probe
   }
 
-  // MARK: - Requests of the person
+  // MARK: - Requests of the user
 
-  /// Sends `request`, following redirects hop by hop, and passes the final answer on.
+  /// Sends `request`, follows redirects hop by hop, and passes the final answer on.
   ///
-  /// - Parameter timeLimit: seconds for all hops together, beside what `-m` leaves.
+  /// - Parameter timeLimit: seconds for all hops together, in addition to the limit of `-m`.
   package func exchange(
     _ request: WireRequest, credential: Credential?, redirects: RedirectPolicy,
     timeLimit: Double? = nil, onHead: OnHead, onBody: OnBody
@@ -170,7 +171,7 @@ package final class HTTPClient {
     } while try exchange.follow()
   }
 
-  /// Last segments of paths at which people sign in (design 5).
+  /// Last path segments of sign-in URLs (design 5).
   package static let signInNames = [
     "login", "signin", "sign_in", "sign-in", "session", "sessions", "token", "auth", "authenticate",
   ]
@@ -186,7 +187,7 @@ package final class HTTPClient {
     }
   }
 
-  /// Once: a server that sets too many does so with each of a thousand answers.
+  /// Warns only once: a server that sets too many cookies does so in every answer.
   func warnOfCookies(_ refused: Int) {
     guard !hasWarnedOfCookies else { return }
     hasWarnedOfCookies = true
@@ -202,7 +203,7 @@ package final class HTTPClient {
     }
   }
 
-  /// Made once: each request of a batch has them.
+  /// Returns the default headers, made once for all requests of a batch.
   private func usualHeaders() throws(Failure) -> [WireHeader] {
     if let madeHeaders { return madeHeaders }
     let headers = [
@@ -216,8 +217,8 @@ package final class HTTPClient {
 
   // MARK: - Settings
 
-  /// The settings for a request that carries secrets: encrypted, or to this machine alone
-  /// (rule A7).
+  /// Returns the settings for a request that carries secrets: encrypted, or only to this machine,
+  /// unless the profile allows plain HTTP (rule A7).
   func settings(carryingSecretsTo origin: Origin) throws(Failure) -> TransferSettings {
     var settings = try plainSettings()
     if origin == base || network.allowOrigins.contains(where: { (try? Origin($0)) == origin }) {
@@ -230,7 +231,7 @@ package final class HTTPClient {
         hint: "use https, or set network.allow_http = true in the profile")
     }
     settings.peerMustBeLoopback = true
-    // A proxy would read what goes in clear to this machine only.
+    // A proxy could read the plain HTTP that is meant only for this machine.
     if let proxy = options.proxy, options.unixSocket == nil {
       guard proxy.isLoopback else {
         throw Failure(
@@ -290,7 +291,7 @@ package final class HTTPClient {
     _ request: WireRequest, _ settings: TransferSettings, onHead: CurlClient.OnHead,
     onBody: OnBody
   ) throws(Failure) {
-    // A connection that was made without verification is not used for anything else.
+    // A connection without certificate verification is never reused.
     if curl == nil || settings.insecure { curl = try CurlClient() }
     guard let curl else { return }
     try curl.send(request, settings: settings, onHead: onHead, onBody: onBody)

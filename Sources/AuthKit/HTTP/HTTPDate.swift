@@ -4,18 +4,18 @@ extension Timestamp {
   /// `Sun, 06 Nov 1994 08:49:37 GMT`, `Sunday, 06-Nov-94 08:49:37 GMT`,
   /// `Sun Nov  6 08:49:37 1994`.
   ///
-  /// The day of the week is not looked at. Years of two digits: 70 to 99 are 19xx, 00 to 69 are
+  /// The day of the week is not checked. Two-digit years: 70 to 99 are 19xx, 00 to 69 are
   /// 20xx.
   package static func parse(httpDate text: String) -> Timestamp? {
     guard let moment = parse(cookieDate: Array(text.utf8)) else { return nil }
-    // Cookies have it in whatever order and with whatever between: it must be written so.
+    // The cookie parser accepts any order and separators; an HTTP date must match one form exactly.
     let date = text.utf8.drop { $0 != 0x20 }
     let forms = [" %d %b %Y %H:%M:%S GMT", " %d-%b-%y %H:%M:%S GMT", " %b %e %H:%M:%S %Y"]
     return forms.contains { moment.text($0).utf8.elementsEqual(date) } ? moment : nil
   }
 
-  /// Reads a date as cookies have it, in whatever order (RFC 6265, section 5.1.1): the first
-  /// words that look like a time, a day, a month and a year.
+  /// Reads a cookie date (RFC 6265, section 5.1.1): the first words, in any order, that look like
+  /// a time, a day, a month and a year.
   static func parse(cookieDate bytes: [UInt8]) -> Timestamp? {
     var time: [Int]?
     var day: Int?
@@ -47,8 +47,8 @@ extension Timestamp {
     }
   }
 
-  /// The number at the start of `word` when the count of its digits is in `width`; what follows
-  /// the digits does not matter.
+  /// Returns the number at the start of `word` if its digit count is in `width`, and the rest of
+  /// `word`.
   private static func leadingNumber(
     _ word: ArraySlice<UInt8>, _ width: ClosedRange<Int>
   ) -> (value: Int, rest: ArraySlice<UInt8>)? {
@@ -57,7 +57,7 @@ extension Timestamp {
     return (digits.reduce(0) { $0 * 10 + Int($1 - 0x30) }, word.dropFirst(digits.count))
   }
 
-  /// `h:m:s`, one or two digits each; what follows them does not matter.
+  /// Reads `h:m:s`, one or two digits each; ignores any text after them.
   private static func clock(_ word: ArraySlice<UInt8>) -> [Int]? {
     let parts = word.split(
       separator: UInt8(ascii: ":"), maxSplits: 2, omittingEmptySubsequences: false)

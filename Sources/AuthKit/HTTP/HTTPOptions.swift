@@ -1,28 +1,28 @@
 internal import Glibc
 
-/// What the command line says about how requests are sent.
+/// The options of the command line for how requests are sent.
 package struct HTTPOptions {
-  /// `-k`: for the request on the command line alone, never for a sign-in or a refresh (rule B13).
+  /// `-k`: only for the request on the command line, never for a sign-in or a refresh (rule B13).
   package var insecure = false
-  /// The file of certificate authorities to trust, and no others (`--cacert`).
+  /// The file of the only certificate authorities to trust (`--cacert`).
   package var caFile: String?
-  /// A folder of them, hashed by openssl-rehash(1) (`--capath`).
+  /// A folder of certificate authorities, hashed by openssl-rehash(1) (`--capath`).
   package var caFolder: String?
-  /// A client's certificate, in a PEM file (`--cert`).
+  /// The PEM file of the client certificate (`--cert`).
   package var clientCertificate: String?
-  /// Its key, where that is in a file of its own (`--key`).
+  /// The file of its key, if separate (`--key`).
   package var clientKey: String?
-  /// What the key is encrypted with.
+  /// The passphrase of the key.
   package var keyPassphrase: SharedSecret?
   /// The only public key that the server may have: `sha256//…` or a file (`--pinnedpubkey`).
   package var pinnedKey: String?
   /// `--tlsv1.3`.
   package var atLeastTLS13 = false
-  /// `-x`; an empty one: no proxy.
+  /// `-x`; an empty address means no proxy.
   package var proxy: ProxyAddress?
   /// `NAME:PASSWORD` for whichever proxy is used.
   package var proxyUser: SharedSecret?
-  /// `proxyUser` comes from a variable: it was not given for this request.
+  /// Whether `proxyUser` comes from a variable and was not given for this request.
   package var proxyUserIsAmbient = false
   /// `--noproxy`.
   package var noProxy: String?
@@ -36,33 +36,33 @@ package struct HTTPOptions {
   package var family = AddressFamily.any
   /// `--http1.1`, `--http2`.
   package var httpVersion = HTTPVersion.best
-  /// Seconds; none: the profile's.
+  /// Seconds; nil: the profile's.
   package var connectTimeout: Double?
   /// `-m`, seconds.
   package var totalTimeout: Double?
-  /// Ask for a compressed answer, and undo that (`--compressed`).
+  /// Whether to request a compressed answer and decompress it (`--compressed`).
   package var compressed = false
   /// `--trace`.
   package var trace: TraceSink?
-  /// Hears of the bytes of the request on the command line: received, of so many, sent, of so many.
+  /// Receives the progress of the request on the command line, in bytes; an unknown total is nil.
   package var onProgress: ((_ received: Int, _ all: Int?, _ sent: Int, _ allSent: Int?) -> Void)?
-  /// Gets what is known of each of its transfers at their end.
+  /// Receives the facts of each of its transfers at its end.
   package var onFacts: ((TransferFacts) -> Void)?
-  /// As if no option had been given.
+  /// The defaults: no option is given.
   package init() {}
 
-  /// Takes a variable's name and password away where no option names the proxy: they are for the
-  /// user's own proxies, and not for one that somebody else's file names (rule A3).
+  /// Removes a name and password from a variable when no option names the proxy: they are for the
+  /// user's own proxies, not for one from someone else's file (rule A3).
   ///
-  /// - Returns: whether there was one to be taken away.
+  /// - Returns: whether there was a name and password to remove.
   package mutating func withholdsProxyUser() -> Bool {
     guard proxyUserIsAmbient, proxyUser != nil, proxy == nil else { return false }
     proxyUser = nil
     return true
   }
 
-  /// What holds for every request, also for a renewal that the request needs: the way to the
-  /// machine, never what is trusted less there.
+  /// Applies the options for every request, including a renewal that the request needs: the route
+  /// to the server, but nothing that weakens trust.
   func applyRoute(to settings: inout TransferSettings) {
     settings.atLeastTLS13 = atLeastTLS13
     if let proxy { settings.proxy = proxy.text }
@@ -75,7 +75,7 @@ package struct HTTPOptions {
     settings.httpVersion = httpVersion
   }
 
-  /// libcurl decodes both; the first colon parts them.
+  /// Percent-encodes name and password, which libcurl decodes; the first colon separates them.
   /// https://curl.se/libcurl/c/CURLOPT_PROXYUSERPWD.html
   private static func encoded(_ user: SharedSecret) -> SharedSecret {
     var text = SecretBuilder()
@@ -90,11 +90,11 @@ package struct HTTPOptions {
     return SharedSecret(text.secret())
   }
 
-  /// The authorities that are trusted; the first place that is set is the only one, and an
-  /// unreadable one is no licence to use another (rule B13).
+  /// Returns the certificate authorities to trust. Only the first source that is set counts, even
+  /// if it is unreadable (rule B13).
   ///
-  /// - Returns: nothing where the system's own are to be used.
-  /// - Throws: `tls` for a place that is unreadable or empty.
+  /// - Returns: nil for both to use the system's authorities.
+  /// - Throws: `tls` for a source that is unreadable or empty.
   func authorities(
     _ network: NetworkRecipe, _ environment: [String: String]
   ) throws(Failure) -> (file: String?, folder: String?) {
@@ -133,7 +133,7 @@ package struct HTTPOptions {
       throw unfit(path, source, String(cString: strerror(errno)).asciiLowercased)
     }
     defer { closedir(folder) }
-    // Every folder has two entries, itself and the one above it.
+    // Every folder has two entries: `.` and `..`.
     for _ in 0..<3 where readdir(folder) == nil { throw unfit(path, source, "is empty") }
     return path
   }
@@ -147,14 +147,14 @@ package struct HTTPOptions {
 
 /// A proxy, as `-x` names it: `[SCHEME://]HOST[:PORT]`.
 package struct ProxyAddress: Sendable {
-  /// For libcurl; empty: no proxy.
+  /// The address for libcurl; empty: no proxy.
   package let text: String
   /// Whether it is literally this machine.
   let isLoopback: Bool
 
   private static let schemes = ["http", "https", "socks4", "socks4a", "socks5", "socks5h"]
 
-  /// - Throws: `usage` for what is no proxy, or names a user (rule B7).
+  /// - Throws: `usage` when `text` is not a proxy or names a user (rule B7).
   package init(_ text: String, option: String) throws(Failure) {
     self.text = text
     guard !text.isEmpty else {

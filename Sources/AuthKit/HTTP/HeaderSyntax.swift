@@ -1,7 +1,7 @@
-/// Which bytes may stand in a request's head, and which headers nobody but authctl itself may set
-/// (rules A3, A4, B2). Everything is judged by bytes.
+/// Which bytes a request's head may contain, and which headers only authctl itself may set
+/// (rules A3, A4, B2). All checks compare bytes.
 package enum HeaderSyntax {
-  /// Whether `bytes` are a token: a method or a header's name. RFC 9110, section 5.6.2.
+  /// Whether `bytes` are a token, such as a method or a header name (RFC 9110, section 5.6.2).
   package static func isToken(_ bytes: some Collection<UInt8>) -> Bool {
     !bytes.isEmpty
       && bytes.allSatisfy { $0.isLetterOrDigit || "!#$%&'*+-.^_`|~".utf8.contains($0) }
@@ -19,8 +19,8 @@ package enum HeaderSyntax {
   /// Whether the UTF-8 of `text` may be the value of a header that a recipe sets.
   package static func isRecipeValue(_ text: String) -> Bool { isRecipeValue(text.utf8) }
 
-  /// Whether `bytes` may be the value of a header that the user gave by `-H`: TAB and what is not
-  /// ASCII too, or nothing at all; no space or TAB at either end. RFC 9110, section 5.5.
+  /// Whether `bytes` may be the value of a header that the user gave with `-H`: TAB and non-ASCII
+  /// are allowed, or nothing at all; no space or TAB at either end (RFC 9110, section 5.5).
   package static func isUserValue(_ bytes: some Collection<UInt8>) -> Bool {
     func isBlank(_ byte: UInt8?) -> Bool { byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t") }
     var last: UInt8?
@@ -34,7 +34,7 @@ package enum HeaderSyntax {
   /// Whether the UTF-8 of `text` may be the value of a header that the user gave.
   package static func isUserValue(_ text: String) -> Bool { isUserValue(text.utf8) }
 
-  /// Whether a recipe may not set the header `name`: it would change where the request goes or
+  /// Whether a recipe must not set the header `name`, because it changes where the request goes or
   /// where it ends.
   package static func isForbiddenInRecipe(_ name: String) -> Bool {
     let name = name.asciiLowercased
@@ -42,7 +42,7 @@ package enum HeaderSyntax {
       || ["connection", "te", "trailer", "upgrade", "expect"].contains(name)
   }
 
-  /// Whether `-H` may not set the header `name` in a request that carries a credential.
+  /// Whether `-H` must not set the header `name` in a request that carries a credential.
   package static func isForbiddenBesideCredential(_ name: String) -> Bool {
     let name = name.asciiLowercased
     return ["host", "content-length", "transfer-encoding"].contains(name)
@@ -51,8 +51,8 @@ package enum HeaderSyntax {
 }
 
 extension ArraySlice<UInt8> {
-  /// Takes the rest of a quoted string (RFC 9110, section 5.6.4), whose first quote was taken
-  /// already, and its closing quote; what has none goes to the end.
+  /// Removes and returns the rest of a quoted string (RFC 9110, section 5.6.4) after its opening
+  /// quote, and removes the closing quote; without one, takes everything.
   package mutating func popQuoted() -> String {
     var text: [UInt8] = []
     while var byte = popFirst(), byte != UInt8(ascii: "\"") {

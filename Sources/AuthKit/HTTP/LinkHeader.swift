@@ -1,10 +1,10 @@
 /// The header Link (RFC 8288, section 3): `<target>; rel="next"; title="a, b", <target>; …`.
 package enum LinkHeader {
-  /// The target of the first link of the relation `next`, as the server wrote it.
+  /// Returns the target of the first link with the relation `next`, as the server wrote it.
   ///
-  /// A link with `anchor` speaks of another document than this one, and is passed over.
+  /// Skips a link with `anchor`, which is about another document.
   ///
-  /// - Parameter values: of all Link headers of an answer.
+  /// - Parameter values: the values of all Link headers of an answer.
   package static func next(in values: [String]) -> String? {
     for value in values {
       var scan = Scan(bytes: Array(value.utf8)[...])
@@ -24,7 +24,7 @@ package enum LinkHeader {
     var parameters: [(name: String, value: String)] = []
   }
 
-  /// Reads from the left; what is no link ends the reading.
+  /// Reads links from the left, up to the first text that is not a link.
   private struct Scan {
     var bytes: ArraySlice<UInt8>
 

@@ -1,12 +1,12 @@
 /// The table `[network]`.
 package struct NetworkRecipe: Sendable {
-  /// Further origins that may receive the access token and cookies.
+  /// Additional origins that may receive the access token and cookies.
   package var allowOrigins: [String] = []
-  /// Further origins that may receive passwords, codes and refresh tokens.
+  /// Additional origins that may receive passwords, codes and refresh tokens.
   package var signInOrigins: [String] = []
-  /// Cleartext http to a host that is not loopback.
+  /// Whether plain HTTP is allowed to a host that is not loopback.
   package var allowHTTP = false
-  /// Absolute paths: relative ones in the file start at its folder.
+  /// These three paths are absolute: a relative path in the file starts at the file's folder.
   package var caFile: String?
   var clientCertificate: String?
   var clientKey: String?

@@ -1,21 +1,21 @@
-/// Where an answer says what its next page is.
+/// Where an answer names its next page.
 package enum NextPage: Sendable, Equatable {
-  /// `Link: rel="next"` (RFC 8288), and keys of the body that no other meaning is known of.
+  /// `Link: rel="next"` (RFC 8288), and keys of the body that have no other known meaning.
   case usual
   /// A JSON Pointer to the next page's URL.
   case pointer(String)
-  /// A JSON Pointer to a value, and the parameter of the query that takes it.
+  /// A JSON Pointer to a value, and the query parameter that takes it.
   case cursor(String, parameter: String)
 
-  /// - Returns: nil for what is no JSON Pointer.
+  /// - Returns: nil when `text` is not a JSON Pointer.
   package init?(pointer text: String) {
     guard text.utf8.first == UInt8(ascii: "/"), JSONValue.isPointer(text) else { return nil }
     self = .pointer(text)
   }
 
-  /// Reads `/POINTER=PARAMETER`; the last `=` parts them.
+  /// Reads `/POINTER=PARAMETER`; the last `=` separates them.
   ///
-  /// - Returns: nil for what is not that.
+  /// - Returns: nil when `text` has another form.
   package init?(cursor text: String) {
     guard let mark = text.utf8.lastIndex(of: UInt8(ascii: "=")),
       case .pointer(let pointer) = NextPage(pointer: String(text[..<mark]))
@@ -25,11 +25,11 @@ package enum NextPage: Sendable, Equatable {
     self = .cursor(pointer, parameter: parameter)
   }
 
-  /// The URL of the page after the one that came from `url`; nil behind the last.
+  /// Returns the URL of the page after the one at `url`; nil after the last page.
   ///
-  /// - Parameter body: the page; asked for only where it may hold the answer. Nil: it is no JSON.
-  /// - Throws: `failed` when what is there is no URL or cursor, `origin_refused` for a URL that
-  ///   nobody follows (rule A8), what `body` throws.
+  /// - Parameter body: returns the page, nil if it is not JSON; called only when needed.
+  /// - Throws: `failed` when the value is not a URL or cursor, `origin_refused` for a URL that
+  ///   authctl does not follow (rule A8), or the error of `body`.
   package func url(
     after head: ResponseHead, at url: WebURL, body: () throws(Failure) -> JSONText?
   ) throws(Failure) -> WebURL? {
@@ -70,7 +70,7 @@ package enum NextPage: Sendable, Equatable {
     }
   }
 
-  /// A key of the body that looks as if it named the next page, where `usual` found none.
+  /// Returns a key of the body that may name the next page, for when `usual` found none.
   package static func hint(in body: JSONText?) -> String? {
     guard let body else { return nil }
     let pointers = ["/next", "/links/next", "/next_page", "/next_page_url", "/paging/next"]
@@ -79,20 +79,21 @@ package enum NextPage: Sendable, Equatable {
     }
   }
 
-  /// OData 4.01 JSON, section 4.5.5; HAL (draft-kelly-json-hal), section 5; JSON:API 1.1, Pagination.
+  /// OData 4.01 JSON, section 4.5.5; HAL (draft-kelly-json-hal), section 5; JSON:API 1.1,
+  /// Pagination.
   private static let sureKeys: [(pointer: String, mediaType: String?)] = [
     ("/@odata.nextLink", nil), ("/_links/next/href", nil),
     ("/links/next", "application/vnd.api+json"), ("/links/next/href", "application/vnd.api+json"),
   ]
 
-  /// `target` against the page's own URL.
+  /// Resolves `target` against the page's own URL.
   private static func resolved(_ target: String, at url: WebURL) throws(Failure) -> WebURL {
-    // That is the page itself (RFC 3986, section 4.4); libcurl takes it for /.
+    // This is the page itself (RFC 3986, section 4.4); libcurl would resolve it to /.
     guard !target.isEmpty, target.utf8.first != UInt8(ascii: "#") else { return url }
     return try url.resolving(target, from: .server)
   }
 
-  /// What is there; nil for null, false and the empty text, which say that there is no further page.
+  /// Returns the value; nil for null, false and the empty text, which mean that no page follows.
   private static func value(
     at pointer: String, in body: JSONText?
   ) throws(Failure) -> JSONText? {
@@ -107,7 +108,7 @@ package enum NextPage: Sendable, Equatable {
     }
   }
 
-  /// `query` with one `name`, at the place of the first there was.
+  /// Returns `query` with exactly one `name`, in place of the first if there is one.
   static func query(_ query: String, setting name: String, to value: String) -> String {
     var pairs = query.utf8.split(separator: UInt8(ascii: "&")).map {
       String(decoding: $0, as: UTF8.self)

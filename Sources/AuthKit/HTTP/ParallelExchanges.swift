@@ -1,8 +1,8 @@
-/// Exchanges that are under way at the same time, over one pool of connections.
+/// Runs exchanges in parallel over one pool of connections.
 final class ParallelExchanges {
   private final class Flight {
     var exchange: Exchange
-    /// The answer that is coming is the one that is wanted, and no redirect.
+    /// Whether the incoming answer is the final one, not a redirect to follow.
     var isFinal = false
     let onHead: HTTPClient.OnHead
     let onBody: HTTPClient.OnBody
@@ -27,14 +27,14 @@ final class ParallelExchanges {
   /// Handles that wait for their next transfer.
   private var idle: [CurlClient] = []
 
-  /// - Parameter count: how many there will be at the most.
+  /// - Parameter count: the largest number of exchanges at a time.
   init(_ client: HTTPClient, count: Int) throws(Failure) {
     self.client = client
     multi = try CurlMulti(connections: count)
   }
 
-  /// Starts one: `onHead` and `onBody` get the final answer as it comes, `onEnd` is called when that
-  /// is over, also when what went before has thrown.
+  /// Starts an exchange: `onHead` and `onBody` receive the final answer as it arrives; `onEnd` is
+  /// called at its end, with the failure if there was one.
   func start(
     _ exchange: Exchange,
     onHead: @escaping HTTPClient.OnHead,
@@ -45,7 +45,7 @@ final class ParallelExchanges {
     do throws(Failure) { try begin(flight) } catch { onEnd(error) }
   }
 
-  /// Sends and receives what can be without waiting.
+  /// Sends and receives as much as possible without waiting.
   func advance() throws(Failure) {
     for (handle, failure) in try multi.advance() {
       guard let flight = flights.removeValue(forKey: ObjectIdentifier(handle)) else { continue }

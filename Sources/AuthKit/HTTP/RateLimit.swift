@@ -1,14 +1,14 @@
-/// When the next request may begin: not more often than `--rate` says, and not before a server that
-/// has enough for now wants it (429). One for all requests of a process.
+/// Decides when the next request may begin: not more often than `--rate` allows, and not before a
+/// server that answered 429 allows it. All requests of a process share one.
 package struct RateLimit: Sendable {
-  /// Seconds between two beginnings; 0: none.
+  /// Seconds between the starts of two requests; 0: no limit.
   private let interval: Double
   private var earliest = -Double.infinity
 
-  /// - Parameter interval: seconds between two beginnings.
+  /// - Parameter interval: seconds between the starts of two requests; 0: no limit.
   package init(interval: Double = 0) { self.interval = interval }
 
-  /// Takes the next turn: seconds to wait before the request begins.
+  /// Takes the next turn and returns the seconds to wait before the request begins.
   ///
   /// - Parameter now: seconds of a clock that never goes back; the same one in all calls.
   package mutating func turn(now: Double) -> Double {
@@ -17,15 +17,15 @@ package struct RateLimit: Sendable {
     return start - now
   }
 
-  /// Seconds until the next turn may be taken; 0: now.
+  /// Returns the seconds until the next turn; 0: now.
   package func wait(now: Double) -> Double { max(0, earliest - now) }
 
-  /// No request begins within these seconds.
+  /// Starts no request for the next `seconds`.
   package mutating func pause(_ seconds: Double, now: Double) {
     earliest = max(earliest, now + seconds)
   }
 
-  /// The seconds between two beginnings of `20/s`, `100/m`, `5000/h`; nil for anything else.
+  /// Returns the seconds between two starts for `20/s`, `100/m`, `5000/h`; nil for any other text.
   package static func interval(_ text: String) -> Double? {
     let parts = text.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
     guard parts.count == 2, (1...9).contains(parts[0].count),

@@ -1,19 +1,19 @@
-/// A request as it goes to the wire: nothing in it is a placeholder any more.
+/// A request that is ready to send, with all placeholders filled in.
 package struct WireRequest {
   /// The method (RFC 9110, section 9).
   package var method: String
-  /// Where it goes.
+  /// The URL to send it to.
   package var url: WebURL
   /// The header lines, in order.
   package var headers: [WireHeader]
-  /// None: no body at all. Empty: a body of no bytes.
+  /// nil: no body. Empty: a body of zero bytes.
   package var body: SharedSecret?
   /// A body that is read while it is sent, in place of `body`.
   package var upload: StreamedBody?
   /// Parts of a multipart/form-data body (RFC 7578), in place of `body`.
   package var parts: [WirePart] = []
 
-  /// A request without parts.
+  /// Creates a request without parts.
   package init(
     method: String, url: WebURL, headers: [WireHeader] = [], body: SharedSecret? = nil
   ) {
@@ -31,7 +31,7 @@ package final class WireHeader {
   /// `Name: value` and a closing NUL.
   let line: Secret
 
-  /// A line of `name` and `value`; the name is a token (RFC 9110, section 5.6.2).
+  /// Creates a line from `name`, a token (RFC 9110, section 5.6.2), and `value`.
   ///
   /// - Throws: `Failure` of kind `usage` when name or value hold bytes that no header has.
   package init(name: String, value: borrowing Secret) throws(Failure) {
@@ -42,14 +42,14 @@ package final class WireHeader {
     self.name = name
     var builder = SecretBuilder(capacity: name.utf8.count + value.count + 3)
     builder.append(name)
-    // libcurl takes `Name:` for "remove it"; `Name;` is its way to send an empty value.
+    // To libcurl, `Name:` means "remove the header" and `Name;` means "send it empty".
     builder.append(value.isEmpty ? ";" : ": ")
     builder.append(value)
     builder.append(0)
     line = builder.secret()
   }
 
-  /// Tells libcurl not to send the header `name` that it would add itself.
+  /// Creates a line that stops libcurl from adding the header `name` itself.
   ///
   /// - Throws: `Failure` of kind `usage` when `name` is not a token: libcurl would send the rest.
   package init(removing name: String) throws(Failure) {
@@ -64,7 +64,7 @@ package final class WireHeader {
     }
   }
 
-  /// Whether it can hold a credential: a few surely hold none.
+  /// Whether the header may hold a credential: true for all except a few known names.
   package var mayBeCredential: Bool { !Self.plainNames.contains(name.asciiLowercased) }
 
   private static let plainNames: Set<String> = [
@@ -83,7 +83,7 @@ package final class WireHeader {
     }
   }
 
-  /// A line that holds no secret.
+  /// Creates a line that holds no secret.
   ///
   /// - Throws: `Failure` of kind `usage` when name or value hold bytes that no header has.
   package convenience init(name: String, value: String) throws(Failure) {
@@ -95,28 +95,28 @@ package final class WireHeader {
 package struct WirePart {
   var name: String
   var value: SharedSecret
-  /// What is read while it is sent, in place of `value`.
+  /// A value that is read while it is sent, in place of `value`.
   var upload: StreamedBody?
-  /// The name that a part with a file in it tells.
+  /// The file name that is sent with a file part.
   var fileName: String?
-  /// Its Content-Type; none: libcurl says none.
+  /// Its Content-Type; nil: libcurl sends none.
   var type: String?
 
-  /// A field.
+  /// Creates a field.
   package init(name: String, value: SharedSecret, type: String? = nil) {
     self.name = name
     self.value = value
     self.type = type
   }
 
-  /// A field, or with a name of its own a file, that is read while it is sent.
+  /// Creates a field or, with `fileName`, a file part; both are read while they are sent.
   package init(name: String, file: BodyFile, fileName: String? = nil, type: String? = nil) {
     self.init(name: name, value: SharedSecret(""), type: type)
     upload = StreamedBody([.file(file)])
     self.fileName = fileName
   }
 
-  /// The option and the word of curl that stand for it.
+  /// The curl option for the part, and its argument.
   package var curlWords: [String] {
     var word = name + "="
     if let upload, case .file(let file)? = upload.sources.first {

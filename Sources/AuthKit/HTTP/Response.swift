@@ -1,8 +1,8 @@
-/// Status line and headers of an answer.
+/// The status line and headers of an answer.
 package struct ResponseHead: Sendable {
-  /// A header as it came.
+  /// A header as received.
   package struct Field: Sendable {
-    /// The name as it came.
+    /// The name as received.
     package let name: String
     /// The value without spaces around it.
     package let value: String
@@ -12,7 +12,7 @@ package struct ResponseHead: Sendable {
   package private(set) var version = ""
   /// The status code; 0 when the status line could not be read.
   package private(set) var status = 0
-  /// The reason phrase, the server's or, where it sent none, the registered one.
+  /// The server's reason phrase or, if it sent none, the registered one.
   package private(set) var reason = ""
   /// The headers, in order.
   package private(set) var fields: [Field] = []
@@ -51,11 +51,11 @@ package struct ResponseHead: Sendable {
     fields.first { $0.name.equalsIgnoringCase(name) }?.value
   }
 
-  /// All headers by their names, in lower case, in the order in which each first came; the values of
-  /// one name in order.
+  /// All headers grouped by lower-case name, in the order in which each name first appears; the
+  /// values of one name keep their order.
   package var grouped: [(name: String, values: [String])] {
     var groups: [(name: String, values: [String])] = []
-    // By bytes: as texts, two spellings of one letter are the same.
+    // Compare bytes: `String` treats two encodings of one letter as equal.
     var places: [[UInt8]: Int] = [:]
     for field in fields {
       let name = field.name.asciiLowercased
@@ -77,11 +77,11 @@ package struct ResponseHead: Sendable {
     }
   }
 
-  /// Whether the answer is made for a browser.
+  /// Whether the answer is an HTML page, meant for a browser.
   var isPage: Bool { mediaType == "text/html" }
 
-  /// Where a redirect points, as the server wrote it; nil when the status is not a redirect that
-  /// is followed or there is no Location (RFC 9110, sections 10.2.2 and 15.4).
+  /// The target of a redirect, as the server wrote it; nil when the status is not a redirect that
+  /// authctl follows or there is no Location (RFC 9110, sections 10.2.2 and 15.4).
   package var redirect: String? {
     [301, 302, 303, 307, 308].contains(status) ? first("Location") : nil
   }

@@ -1,60 +1,60 @@
-/// When a request that met with a passing trouble is sent again (design 8).
+/// Decides when to send a request again after a temporary failure (design 8).
 ///
-/// It decides and waits for nothing; single requests and `batch` ask it alike.
+/// It only decides and does not wait; single requests and `batch` share it.
 package struct RetryPolicy: Sendable {
-  /// What came of a try.
+  /// The outcome of a try.
   package enum Outcome: Sendable {
-    /// An answer, and the seconds that it asks to wait (`retryAfter`).
+    /// An answer, and the seconds that it asks the client to wait (`retryAfter`).
     case answer(status: Int, told: Double?)
-    /// No answer, or half of one.
+    /// No answer, or an incomplete one.
     case failure(Failure)
   }
 
   /// A request that was tried.
   package struct Tried: Sendable {
     package var method: String
-    /// The same can be sent once more, and nothing of the answer has left this process.
+    /// Whether it can be sent again, and no part of the answer has been output.
     package var isRepeatable = true
-    /// How often it was tried.
+    /// The number of tries so far.
     package var times = 1
     /// Seconds since the first try began.
     package var elapsed: Double = 0
-    /// Seconds until all must be over; infinite without a limit.
+    /// Seconds left of the time limit; infinite without a limit.
     package var left = Double.infinity
 
-    /// Tried for the first time just now.
+    /// Creates a request that was tried once, just now.
     package init(method: String) { self.method = method }
   }
 
-  /// What comes next.
+  /// What to do next.
   package enum Decision: Sendable, Equatable {
-    /// What came is taken as it is.
+    /// Accept the outcome.
     case take
-    /// It is sent again after so many seconds.
+    /// Send the request again after `seconds`.
     case again(seconds: Double)
-    /// It would be sent again, but the server asks for so many seconds, which nobody has allowed.
+    /// Do not send it again: the server asks for a longer wait than is allowed.
     case tooLong(seconds: Double)
   }
 
-  /// The longest that is waited on a server's word, where nobody allows more (rule B6): seconds.
+  /// The longest wait that a server may ask for without `maximumTime` (rule B6), in seconds.
   package static let longestWait: Double = 60
 
-  /// How often at most.
+  /// The largest number of retries.
   package var times = 0
-  /// Seconds from the first try within which the last may begin; raises the bound of `RetryPolicy-After`.
+  /// Seconds after the first try in which the last may begin; replaces the limit on `Retry-After`.
   package var maximumTime: Double?
-  /// Methods other than GET and HEAD too.
+  /// Whether to retry all methods, not only GET and HEAD.
   package var allMethods = false
 
-  /// Never again.
+  /// Creates a policy that never retries.
   package init() {}
 
-  /// Whether requests of this method are sent again at all.
+  /// Whether requests with this method are ever sent again.
   package func covers(method: String) -> Bool {
     times > 0 && (allMethods || method == "GET" || method == "HEAD")
   }
 
-  /// Whether `tried` is sent again after `outcome`.
+  /// Decides whether to send `tried` again after `outcome`.
   package func decide(
     _ outcome: Outcome, of tried: Tried, jitter: Double = .random(in: 0.8...1.2)
   ) -> Decision {
@@ -71,8 +71,8 @@ package struct RetryPolicy: Sendable {
     return .tooLong(seconds: told)
   }
 
-  /// Whether it may well be otherwise the next time. A sign-in or a renewal that failed on behalf of
-  /// a request is none of its own trouble.
+  /// Whether `outcome` is a temporary failure. A failed sign-in or renewal that the request needed
+  /// does not count.
   package static func isPassing(_ outcome: Outcome) -> Bool {
     switch outcome {
     case .answer(let status, _): isPassing(status: status)
@@ -80,19 +80,19 @@ package struct RetryPolicy: Sendable {
     }
   }
 
-  /// Whether the same request may well get another answer than this one.
+  /// Whether `status` is a temporary failure: the same request may succeed later.
   package static func isPassing(status: Int) -> Bool {
     [408, 429, 500, 502, 503, 504].contains(status)
   }
 
-  /// How long to wait before the request is sent once more: as the server says, else 1, 2, 4 … 60
-  /// seconds, a fifth more or less so that many clients do not come back at once.
+  /// Returns the wait before the next try: the server's own or else 1, 2, 4 … 60 seconds, varied by
+  /// up to a fifth so that many clients do not return at once.
   ///
   /// - Parameters:
-  ///   - failed: how many tries there were.
-  ///   - elapsed: seconds since the first began.
-  ///   - told: seconds that the server told (`retryAfter`).
-  /// - Returns: seconds; nil to take what there is.
+  ///   - failed: the number of tries so far.
+  ///   - elapsed: seconds since the first try began.
+  ///   - told: seconds that the server asks for (`retryAfter`).
+  /// - Returns: seconds; nil to accept the outcome.
   package func wait(
     failed: Int, elapsed: Double, told: Double?, jitter: Double = .random(in: 0.8...1.2)
   ) -> Double? {
@@ -103,8 +103,8 @@ package struct RetryPolicy: Sendable {
     return wait <= Self.longestWait ? wait : nil
   }
 
-  /// What `RetryPolicy-After` says (RFC 9110, section 10.2.3), in seconds from now; infinite for a number
-  /// that is too long to be one. A date is read by the server's own clock, where it tells that.
+  /// Returns the seconds from now that `Retry-After` asks for (RFC 9110, section 10.2.3); infinite
+  /// for a number that is too large. A date counts from the server's `Date`, if it sent one.
   package static func retryAfter(_ head: ResponseHead, now: Timestamp) -> Double? {
     guard let text = head.first("Retry-After") else { return nil }
     if !text.isEmpty, text.utf8.allSatisfy(\.isDigit) {

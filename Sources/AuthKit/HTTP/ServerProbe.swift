@@ -1,27 +1,27 @@
 internal import Glibc
 
-/// How a server was reached, step by step; all times in seconds.
+/// How a server was reached, step by step; all durations are in seconds.
 package struct ServerProbe {
-  /// Why it was not, or not whole.
+  /// Why the server was not reached, or only in part.
   package internal(set) var failure: Failure?
-  /// The head of its answer, and when that was there by this machine's clock.
+  /// The head of its answer; `answeredAt` is when it arrived by this machine's clock.
   package internal(set) var head: ResponseHead?
   var answeredAt: Timestamp?
-  /// What finding the name, connecting and agreeing on TLS took, each by itself; nil: not done.
+  /// The time for the name lookup; nil, as in the next two: not done.
   package private(set) var naming: Double?
-  /// TCP.
+  /// The time for the TCP connection.
   package private(set) var connecting: Double?
-  /// The handshake.
+  /// The time for the TLS handshake.
   package private(set) var securing: Double?
-  /// The protocol that was agreed on: `TLS1.3`.
+  /// The negotiated protocol: `TLS1.3`.
   package private(set) var protocolName: String?
-  /// When the server's certificate ends.
+  /// When the server's certificate expires.
   package private(set) var certificateEnd: Timestamp?
-  /// The proxy in between.
+  /// The proxy that was used, if any.
   package private(set) var proxy: Proxy?
   private var proxyVariable: String?
 
-  /// A proxy, and what named it.
+  /// A proxy, and its source.
   package struct Proxy {
     /// Its host and port.
     package let host: String
@@ -36,10 +36,10 @@ package struct ServerProbe {
 
   init() {}
 
-  /// What the server's clock says beyond this machine's; nil where the server does not tell.
+  /// How far the server's clock is ahead of this machine's; nil when the server sends no Date.
   ///
-  /// A cache in between repeats the Date of the first answer and says in Age how old that is
-  /// (RFC 9111, section 5.1).
+  /// A cache in between repeats the Date of the first answer and gives its age in Age (RFC 9111,
+  /// section 5.1).
   package var clockDifference: Double? {
     guard let answeredAt, let text = head?.first("Date"),
       let date = Timestamp.parse(httpDate: text),
@@ -59,17 +59,17 @@ package struct ServerProbe {
     certificateEnd = seen.certificateEnd.flatMap(Self.moment)
   }
 
-  /// `Nov 30 12:00:00 2026 GMT` is OpenSSL's form, `2026-11-30 12:00:00 GMT` that of GnuTLS.
+  /// Reads OpenSSL's form, `Nov 30 12:00:00 2026 GMT`, and GnuTLS's, `2026-11-30 12:00:00 GMT`.
   static func moment(ofCertificate text: String) -> Timestamp? {
     var text = text
     if text.ends(withBytesOf: " GMT") { text.removeLast(4) }
-    // The form of asctime(3) without the day of the week, which nobody checks.
+    // The form of asctime(3) without the day of the week, which `parse` does not check.
     return Timestamp.parse(httpDate: "Mon " + text) ?? Timestamp.parse(iso8601: text)
   }
 
   // MARK: libcurl's remarks
 
-  /// Takes what a line of libcurl's tells and no option of libcurl's does.
+  /// Reads facts from a libcurl remark that no libcurl call returns.
   mutating func note(_ line: String) {
     if let rest = line.behind("SSL connection using ") {
       let name = rest.utf8.prefix { $0 != UInt8(ascii: " ") }
@@ -93,12 +93,13 @@ package struct ServerProbe {
 
 /// The variables that name proxies: https://curl.se/libcurl/c/CURLOPT_PROXY.html
 package enum Proxies {
-  /// Those that libcurl looks at. `HTTP_PROXY` is none: a CGI program gets it from its client.
+  /// The variables that libcurl reads. It ignores `HTTP_PROXY`, which a client can set for a CGI
+  /// program.
   private static let names = [
     "http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY", "no_proxy", "NO_PROXY",
   ]
 
-  /// The variables that are set, each with its proxy's host and port.
+  /// Returns the variables that are set, each with its proxy's host and port.
   package static func variables(of environment: [String: String]) -> [(name: String, host: String?)]
   {
     names.compactMap { name in
@@ -107,13 +108,14 @@ package enum Proxies {
     }
   }
 
-  /// Whether programs look for a proxy in the variable: more than libcurl does, `FTP_PROXY` say.
+  /// Whether any program may read a proxy from the variable, also one that libcurl ignores, such as
+  /// `FTP_PROXY`.
   static func isVariable(_ name: String) -> Bool {
     name.asciiLowercased.utf8.reversed().starts(with: "_proxy".utf8.reversed())
   }
 
-  /// A remark of libcurl's without the proxy's address, in which a password may stand: by place, for
-  /// a short one is not known by its value.
+  /// Removes the proxy's address, which may contain a password, from a libcurl remark: by place,
+  /// because a short password is not masked by value.
   ///
   ///     Uses proxy env variable https_proxy == 'http://ada:secret@proxy:3128'
   ///     Unsupported proxy syntax in 'http://ada:se/cret@proxy:3128': Port number was not ...
@@ -130,8 +132,8 @@ package enum Proxies {
     return String(decoding: bytes[..<start], as: UTF8.self).trimmingSpaces
   }
 
-  /// Host and port of a proxy's address. A name and a password in it are left out, even where they
-  /// hold what should have been percent-encoded.
+  /// Returns host and port of a proxy's address, without its name and password, even if those are
+  /// not percent-encoded as required.
   static func host(of address: String) -> String {
     var rest = address.utf8[...]
     if let at = rest.lastIndex(of: UInt8(ascii: "@")) {
@@ -149,8 +151,8 @@ package enum Proxies {
 extension Redactor {
   /// Learns the names and passwords in the variables that name proxies, before anything shows them.
   ///
-  /// A password with a `/` or an `@` that should have been percent-encoded is cut up by every program
-  /// in its own way: whatever could be one is learned, and the address as a whole.
+  /// Programs disagree on where a password ends if its `/` or `@` is not percent-encoded. The
+  /// redactor therefore learns every candidate, and the whole address.
   package func learnProxies(of environment: [String: String]) {
     for (name, value) in environment where Proxies.isVariable(name) {
       let bytes = Array(value.utf8)
@@ -161,7 +163,7 @@ extension Redactor {
       {
         start = colon + 3
       }
-      // A text without a scheme, and one whose password begins with slashes.
+      // Cover a text without a scheme, and one whose password begins with slashes.
       for start in Set([0, start]) where start < end {
         let userInformation = bytes[start..<end]
         learnEncoded(bytes[start...])
@@ -173,7 +175,7 @@ extension Redactor {
     }
   }
 
-  /// Learns a text, and what it stands for where it is percent-encoded.
+  /// Learns a text and, if it is percent-encoded, its decoded form.
   private func learnEncoded(_ bytes: ArraySlice<UInt8>) {
     learn(String(decoding: bytes, as: UTF8.self))
     guard bytes.contains(UInt8(ascii: "%")) else { return }
@@ -182,7 +184,7 @@ extension Redactor {
 }
 
 extension String {
-  /// What follows `beginning`, where the text begins with it.
+  /// Returns the text after `beginning`, or nil if the text does not begin with it.
   fileprivate func behind(_ beginning: String) -> String? {
     utf8.starts(with: beginning.utf8) ? String(utf8.dropFirst(beginning.utf8.count)) : nil
   }

@@ -2,7 +2,7 @@ internal import Glibc
 
 /// A body, or a part of one, that is read while it is sent.
 package final class StreamedBody {
-  /// Where bytes come from.
+  /// A source of bytes.
   package enum Source {
     /// Memory.
     case bytes(SharedSecret)
@@ -10,16 +10,16 @@ package final class StreamedBody {
     case file(BodyFile)
   }
 
-  /// The sources, one behind the other.
+  /// The sources, in order.
   package let sources: [Source]
-  /// Bytes in all; none where a pipe has not said it.
+  /// The total number of bytes; nil when the length of a pipe is unknown.
   package let length: Int64?
-  /// Why reading ended before its time.
+  /// Why reading stopped early.
   private(set) var failure: Failure?
   private var index = 0
   private var offset = 0
 
-  /// A body of `sources`, one behind the other.
+  /// Creates a body from `sources`, in order.
   package init(_ sources: [Source]) {
     self.sources = sources
     var total: Int64? = 0
@@ -33,17 +33,17 @@ package final class StreamedBody {
     length = total
   }
 
-  /// Whether all of it can be sent from the beginning, once more or for the first time.
+  /// Whether the whole body can be sent from the beginning, again or for the first time.
   package var isRepeatable: Bool { files.allSatisfy(\.isRepeatable) }
 
-  /// Keeps what is read of pipes, so that it can be sent once more.
+  /// Keeps the bytes read from pipes, so that they can be sent again.
   func keep() {
     for file in files { file.isKept = true }
   }
 
-  /// Hands on all of it, piece by piece.
+  /// Passes the whole body to `onBytes`, piece by piece.
   ///
-  /// - Throws: `failed` when it cannot be read.
+  /// - Throws: `failed` when the body cannot be read.
   package func readAll(_ onBytes: (UnsafeRawBufferPointer) -> Void) throws(Failure) {
     let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 65_536, alignment: 1)
     defer {
@@ -60,14 +60,14 @@ package final class StreamedBody {
     sources.compactMap { if case .file(let file) = $0 { file } else { nil } }
   }
 
-  /// Back to the beginning; false where that has gone.
+  /// Goes back to the beginning; false when the beginning was not kept.
   func rewind() -> Bool {
     guard isRepeatable else { return false }
     (index, offset, failure) = (0, 0, nil)
     return files.allSatisfy { $0.rewind() }
   }
 
-  /// The next bytes; 0 at the end, nil after a failure.
+  /// Reads the next bytes; returns 0 at the end, nil after a failure.
   func read(into buffer: UnsafeMutableRawBufferPointer) -> Int? {
     do throws(Failure) {
       while index < sources.count {
@@ -95,12 +95,13 @@ package final class StreamedBody {
 }
 
 extension WireRequest {
-  /// Whether the body can be sent from its beginning, once more or for the first time.
+  /// Whether the body can be sent from its beginning, again or for the first time.
   package var isRepeatable: Bool { uploads.allSatisfy(\.isRepeatable) }
 
-  /// The bytes of a body that is not of parts, files and pipes read to their ends; nil: there is none.
+  /// Returns the whole body, with files and pipes read to their ends; nil if there is none or it
+  /// consists of parts.
   ///
-  /// - Throws: `failed` when they cannot be read.
+  /// - Throws: `failed` when a file or pipe cannot be read.
   package func wholeBody() throws(Failure) -> SharedSecret? {
     guard let upload else { return body }
     var bytes = SecretBuilder()
@@ -108,23 +109,23 @@ extension WireRequest {
     return SharedSecret(bytes.secret())
   }
 
-  /// Whether there is a body, be it empty.
+  /// Whether there is a body, even an empty one.
   package var hasBody: Bool { body != nil || upload != nil || !parts.isEmpty }
 
-  /// Whether it is so long that libcurl asks first, by `Expect: 100-continue`, whether the server
-  /// wants it (RFC 9110, section 10.1.1).
+  /// Whether the body is so long that libcurl first asks the server to accept it, with
+  /// `Expect: 100-continue` (RFC 9110, section 10.1.1).
   package var isLong: Bool {
     let lengths = uploads.map(\.length)
     return lengths.contains(nil) || lengths.reduce(0) { $0 &+ ($1 ?? 0) } > 1 << 20
   }
 
-  /// Keeps what is read of pipes, for a request that may have to be sent once more.
+  /// Keeps the bytes read from pipes, for a request that may have to be sent again.
   package func keepBody() { uploads.forEach { $0.keep() } }
 
-  /// Everything that is read while it is sent.
+  /// All bodies and parts that are read while they are sent.
   var uploads: [StreamedBody] { (upload.map { [$0] } ?? []) + parts.compactMap(\.upload) }
 
-  /// Nothing of the body goes along any more.
+  /// Removes the whole body.
   mutating func removeBody() {
     body = nil
     upload = nil

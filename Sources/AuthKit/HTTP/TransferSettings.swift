@@ -1,7 +1,7 @@
 /// How one request is sent; all times in seconds.
 package struct TransferSettings {
-  /// Bytes of all headers of a transfer, 256 KiB (rule B6), and their number. libcurl's own bound is
-  /// 300 KB for one answer.
+  /// The limit on all headers of a transfer, in bytes (rule B6); `mostHeaders` limits their number.
+  /// libcurl's own limit is 300 KB for one answer.
   static let largestHead = 256 * 1024
   static let mostHeaders = 1000
 
@@ -9,11 +9,11 @@ package struct TransferSettings {
   /// Seconds without a byte.
   package var idleTimeout: Double = 60
   var totalTimeout: Double?
-  /// Bytes after decoding; none: unlimited.
+  /// Bytes after decoding; nil: unlimited.
   package var largestBody: Int?
-  /// An answer that is too long is one that was not understood; else the request has failed.
+  /// The kind of failure when the answer is too long.
   private(set) var tooLong = Failure.Kind.failed
-  /// Ask for and undo a Content-Encoding.
+  /// Whether to request a compressed answer and decode it.
   package var compressed = false
   var insecure = false
   var caFile: String?
@@ -24,9 +24,9 @@ package struct TransferSettings {
   /// `sha256//…` or a file: the only public key that the server may have.
   var pinnedKey: String?
   var atLeastTLS13 = false
-  /// None: as the environment says. Empty: no proxy.
+  /// nil: the environment decides. Empty: no proxy.
   package var proxy: String?
-  /// Hosts that are asked without the proxy; none: as the environment says.
+  /// Hosts that are reached without the proxy; nil: the environment decides.
   var noProxy: String?
   /// `NAME:PASSWORD` for the proxy, both percent-encoded.
   var proxyUser: SharedSecret?
@@ -37,28 +37,28 @@ package struct TransferSettings {
   var unixSocket: String?
   var family = AddressFamily.any
   var httpVersion = HTTPVersion.best
-  /// Rule A7: refuse any peer but this machine.
+  /// Whether to refuse every peer except this machine (rule A7).
   package var peerMustBeLoopback = false
-  /// Gets libcurl's own remarks, with `-vv`.
+  /// Receives libcurl's own remarks, with `-vv`.
   package var trace: ((String) -> Void)?
-  /// Bytes that are received and passed on, or read and sent, in one piece at the most. curl's own
-  /// number; where many transfers are under way, libcurl's 16 KiB do.
+  /// The most bytes that are received or sent in one piece. This is curl's own number; for many
+  /// parallel transfers, libcurl's 16 KiB are enough.
   var pieceLength = 100 * 1024
-  /// Wait whether a connection that is being made can be shared (HTTP/2) before making another.
+  /// Whether to wait for a pending connection that may be shared (HTTP/2) before opening another.
   var sharesConnection = false
-  /// Keep what the server's certificate says, for `CurlClient.connection`.
+  /// Whether to keep the server's certificate details for `CurlClient.connection`.
   var keepsCertificate = false
-  /// Tells what is sent and received.
+  /// Logs what is sent and received.
   var wire: WireLog?
-  /// Hears of bytes: those of the answer with their total, those of the body sent with theirs; a
-  /// total that is not known is nil. About once a second when there are none.
+  /// Receives the bytes of the answer and of the sent body so far, each with its total; an unknown
+  /// total is nil. Called about once a second when no bytes move.
   var onProgress: ((_ received: Int, _ all: Int?, _ sent: Int, _ allSent: Int?) -> Void)?
-  /// Gets what is known of the transfer at its end, whatever that was.
+  /// Receives the facts of the transfer at its end, whether it succeeded or failed.
   var onFacts: ((TransferFacts) -> Void)?
 
   init() {}
 
-  /// Makes them fit for a request of the recipe: nobody asked to see it.
+  /// Adapts the settings to a request of the recipe, which the user did not ask to see.
   mutating func setPrivate() {
     tooLong = .answerNotUnderstood
     wire?.isPrivate = true
@@ -67,16 +67,16 @@ package struct TransferSettings {
   }
 }
 
-/// Addresses that are connected to.
+/// The address family to connect to.
 package enum AddressFamily: Sendable {
   case any, ipv4, ipv6
 }
 
-/// Versions of HTTP that are offered.
+/// The HTTP version to offer.
 package enum HTTPVersion: Sendable {
-  /// 2 over TLS, where the server has it, else 1.1.
+  /// HTTP/2 over TLS if the server supports it, else HTTP/1.1.
   case best
   case http1
-  /// 2 without TLS too, by an upgrade.
+  /// HTTP/2, also without TLS by an upgrade.
   case http2
 }

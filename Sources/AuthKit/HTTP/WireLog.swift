@@ -1,34 +1,34 @@
-/// Where `--trace` goes: lines and bodies with every learned secret masked, also one that comes in
-/// pieces (rule B3).
+/// The output of `--trace`: lines and bodies with every learned secret masked, even one that
+/// arrives in pieces (rule B3).
 package struct TraceSink {
   fileprivate let redactor: Redactor
   fileprivate let write: ([UInt8]) -> Void
 
-  /// - Parameter write: gets whole lines, or pieces of lines of a body.
+  /// - Parameter write: receives whole lines, or pieces of the lines of a body.
   package init(_ redactor: Redactor, write: @escaping ([UInt8]) -> Void) {
     self.redactor = redactor
     self.write = write
   }
 
-  /// One line, however long.
+  /// Writes `text` as one line; the limit is far above any real line.
   func line(_ text: String) {
     write(Array(DisplayText.oneLine(redactor.mask(text), limit: 1 << 20).utf8) + [0x0A])
   }
 }
 
-/// Tells what one transfer sends and receives: heads for `-v`, and with bodies for `--trace`. The
+/// Logs what one transfer sends and receives: heads for `-v`, heads and bodies for `--trace`. The
 /// marks are curl's: `>` and `<` for heads, `}` and `{` for bodies, `*` for remarks.
 ///
-/// Secrets are masked by place here, by value where the lines are written (rule B3); a line is not
-/// shortened here, for half of a secret would not be found.
+/// Secrets are masked by place here, and by value where the lines are written (rule B3). Lines are
+/// not shortened here, because masking by value does not find half of a secret.
 final class WireLog {
-  /// A request of the recipe: its bodies are summed up, and their lengths are not told.
+  /// Whether the recipe makes the request: its bodies are summarized, and their lengths not shown.
   var isPrivate = false
 
   private let secretHeaders: Set<String>
   private let log: (String) -> Void
   private let trace: TraceSink?
-  /// Of the head that is being sent: the line that has begun, and whether it is the first.
+  /// The unfinished line of the head being sent, and whether it is the first.
   private var line: [UInt8] = []
   private var isFirstLine = true
   private var sentType: String?
@@ -36,14 +36,14 @@ final class WireLog {
   private var body: TracedBody?
   private var chunks: Chunks?
 
-  /// - Parameter secretHeaders: names of headers whose values are never shown, in lower case.
+  /// - Parameter secretHeaders: lower-case names of the headers whose values are never shown.
   init(secretHeaders: Set<String>, log: @escaping (String) -> Void, trace: TraceSink?) {
     self.secretHeaders = secretHeaders
     self.log = log
     self.trace = trace
   }
 
-  /// A piece of what is sent before the body.
+  /// Logs a piece of the head that is sent.
   func sent(head bytes: UnsafeRawBufferPointer) {
     for byte in bytes where byte != UInt8(ascii: "\r") {
       guard byte == UInt8(ascii: "\n") else {
@@ -56,7 +56,7 @@ final class WireLog {
     }
   }
 
-  /// A piece of the body that is sent.
+  /// Logs a piece of the body that is sent.
   func sent(body bytes: UnsafeRawBufferPointer) {
     guard let trace, !bytes.isEmpty else { return }
     guard isPrivate else {
@@ -71,19 +71,19 @@ final class WireLog {
     sumsUpSent = false
   }
 
-  /// The head of an answer.
+  /// Logs the head of an answer.
   func received(_ head: ResponseHead) {
     end()
     log("< \(head.version) \(head.status) \(head.reason)")
     for field in head.fields { log("< \(field.name): \(shown(field.name, field.value))") }
   }
 
-  /// A piece of the answer's body, decoded.
+  /// Logs a piece of the answer's body, decoded.
   func received(_ bytes: UnsafeRawBufferPointer) {
     if let trace, !isPrivate { show(bytes, mark: UInt8(ascii: "{"), trace) }
   }
 
-  /// The answer to a request of the recipe is told by its names alone.
+  /// Logs only the key names of the answer to a request of the recipe.
   func sumUp(_ head: ResponseHead, _ body: [UInt8]) {
     var keys: [String]?
     if let json = try? JSONText(ByteBuffer(body)), json.kind == .object {
@@ -95,7 +95,7 @@ final class WireLog {
     log("< " + DisplayText.oneLine(summary, limit: 2000))
   }
 
-  /// A remark of libcurl's.
+  /// Logs a remark of libcurl's.
   func remark(_ text: String) {
     if let trace {
       end()
@@ -103,7 +103,7 @@ final class WireLog {
     }
   }
 
-  /// Ends the body that was shown last.
+  /// Ends the body that is being shown.
   func end() {
     body?.end()
     body = nil
@@ -133,7 +133,7 @@ final class WireLog {
     let lower = name.asciiLowercased
     if lower == "content-type" { sentType = value }
     if lower == "transfer-encoding" { chunks = Chunks() }
-    // The length of a body with a password in it tells the password's.
+    // The length of a body with a password in it reveals the length of the password.
     if isPrivate, lower == "content-length" { return name + ": ***" }
     return name + ": " + shown(name, value)
   }
@@ -146,10 +146,9 @@ final class WireLog {
   }
 }
 
-/// A chunked body without its framing (RFC 9112, section 7.1), which could stand in the middle of a
-/// secret.
+/// Removes the framing of a chunked body (RFC 9112, section 7.1), which could split a secret.
 private struct Chunks {
-  /// What is left of the chunk, and of the CR LF behind it.
+  /// The bytes left of the chunk, and of the CR LF after it.
   private var data = 0
   private var end = 0
   private var size = 0
@@ -172,7 +171,7 @@ private struct Chunks {
   }
 }
 
-/// A body in lines that begin with its mark.
+/// Writes a body as lines that begin with its mark.
 private struct TracedBody {
   let mark: UInt8
   private let trace: TraceSink

@@ -1,8 +1,8 @@
 internal import CCurl
 internal import Glibc
 
-// The one door to libcurl: URLs are read and requests sent here (Curl.swift, CurlMulti.swift and
-// WebURL.swift), nowhere else.
+// The only access to libcurl: only Curl.swift, CurlMulti.swift and WebURL.swift read URLs and send
+// requests.
 // libcurl's own redirects, cookies, .netrc, HSTS and Alt-Svc files stay off.
 
 func openedLibcurl() throws(Failure) -> authctl_curl {
@@ -12,30 +12,30 @@ func openedLibcurl() throws(Failure) -> authctl_curl {
   return functions.pointee
 }
 
-/// Sends one request and receives one answer, then the next: alone, or driven by a `CurlMulti`.
-/// Connections are kept.
+/// Sends requests one after another, by itself or driven by a `CurlMulti`, and keeps connections
+/// open between them.
 package final class CurlClient {
-  /// Begins to load libcurl on a thread of its own, for a first request that is yet to be put together.
+  /// Starts to load libcurl on a background thread, while the first request is still being built.
   package static func loadAhead() { _ = BackgroundThread { _ = try? openedLibcurl() } }
 
   let easy: UnsafeMutableRawPointer
   let curl: authctl_curl
-  /// What the callbacks of a transfer write to, at an address that stays.
+  /// The receiver that the callbacks of a transfer write to, at a stable address.
   private let receiver: UnsafeMutablePointer<Receiver?>
-  /// What libcurl reads during a transfer.
+  /// The data that libcurl reads during a transfer.
   private var sent:
     (
       request: WireRequest, headers: UnsafeMutablePointer<curl_slist>?, mime: OpaquePointer?
     )?
-  /// What else libcurl points at during a transfer.
+  /// Other objects that libcurl points to during a transfer.
   var held: [AnyObject] = []
-  /// Where the system keeps its certificate authorities; asked once, not with each transfer.
+  /// The system's certificate authorities, looked up once for all transfers.
   let systemAuthorities: (file: UnsafePointer<CChar>, folder: UnsafePointer<CChar>)?
-  /// The system's authorities are trusted as far as they stand in their folder.
+  /// Whether the system's CA folder is used without the bundle file.
   var trustsFolderAlone = false
-  /// That was not enough before.
+  /// Whether the CA folder failed once without the bundle; use both from then on.
   var needsBundle = false
-  /// What libcurl says about a failure, beside its number.
+  /// libcurl's text about a failure, in addition to its number.
   let remark = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CURL_ERROR_SIZE))
 
   init() throws(Failure) {
@@ -55,15 +55,15 @@ package final class CurlClient {
     remark.deallocate()
   }
 
-  /// Gets the head of the answer. What it throws ends the transfer and is thrown on.
+  /// Receives the head of the answer. An error it throws ends the transfer and is rethrown.
   package typealias OnHead = (ResponseHead) throws(Failure) -> Void
-  /// Gets its body, decoded, piece by piece. What it throws ends the transfer and is thrown on.
+  /// Receives the decoded body in pieces. An error it throws ends the transfer and is rethrown.
   package typealias OnBody = (UnsafeRawBufferPointer) throws(Failure) -> Void
 
   /// Sends `request` and passes its answer on.
   ///
-  /// - Throws: `network`, `tls`, `timeout`, `origin_refused` (cleartext to a peer that is not this
-  ///   machine), or what a callback threw.
+  /// - Throws: `network`, `tls`, `timeout`, `origin_refused` (plain HTTP to a peer that is not this
+  ///   machine), or the error of a callback.
   package func send(
     _ request: WireRequest, settings: TransferSettings, onHead: OnHead, onBody: OnBody
   ) throws(Failure) {
@@ -77,9 +77,9 @@ package final class CurlClient {
     }
   }
 
-  /// Makes the handle ready for one transfer; `end` has to follow it.
+  /// Prepares the handle for one transfer; `end` must be called after the transfer.
   ///
-  /// - Throws: `failed` for a body that has gone.
+  /// - Throws: `failed` for a body that cannot be sent again.
   func begin(
     _ request: WireRequest, settings: TransferSettings, onHead: @escaping OnHead,
     onBody: @escaping OnBody
@@ -88,7 +88,7 @@ package final class CurlClient {
     let mime = try body(request)
     authctl_curl_set_pointer(easy, CURLOPT_CURLU, UnsafeRawPointer(try request.url.handle()))
     var list: UnsafeMutablePointer<curl_slist>?
-    // libcurl looks for the end of the list that it is given: the last node is a short one.
+    // libcurl searches for the end of the list: starting from the last node keeps that short.
     var last: UnsafeMutablePointer<curl_slist>?
     for header in request.headers {
       header.line.withBytes {
@@ -108,7 +108,7 @@ package final class CurlClient {
     connectCallbacks()
   }
 
-  /// Reads what came of the transfer; `result` is what libcurl says of it.
+  /// Ends the transfer; `result` is libcurl's result code.
   ///
   /// - Throws: as `send` does.
   func end(_ result: CURLcode) throws(Failure) {
@@ -116,7 +116,7 @@ package final class CurlClient {
     guard let receiver = receiver.pointee, let request = sent?.request else { return }
     receiver.settings.wire?.end()
     receiver.settings.onFacts?(facts)
-    // An answer that ends before its announced length has been passed on so far: it is a failure.
+    // An answer that ends before its announced length is a failure, though part was passed on.
     if let failure = receiver.failure { throw failure }
     for upload in request.uploads { if let failure = upload.failure { throw failure } }
     if result != CURLE_OK { throw failure(result, request.url, receiver) }
@@ -171,7 +171,7 @@ package final class CurlClient {
     authctl_curl_set_text(easy, CURLOPT_PROTOCOLS_STR, "http,https")
     authctl_curl_set_long(easy, CURLOPT_DISALLOW_USERNAME_IN_URL, 1)
     authctl_curl_set_long(easy, CURLOPT_HTTPAUTH, 0)
-    // `..` and `%2e%2e` stay as they are written: what was checked is what is sent.
+    // Send `..` and `%2e%2e` as written, so that the checked path is the one sent.
     authctl_curl_set_long(easy, CURLOPT_PATH_AS_IS, 1)
     authctl_curl_set_text(easy, CURLOPT_ACCEPT_ENCODING, settings.compressed ? "" : nil)
     authctl_curl_set_long(easy, CURLOPT_CONNECTTIMEOUT_MS, milliseconds(settings.connectTimeout))
@@ -204,7 +204,7 @@ package final class CurlClient {
     let origin = url.origin.description
     let words =
       curl.curl_easy_strerror(code).map { String(cString: $0) } ?? "error \(code.rawValue)"
-    // Where it knows no more to say it leaves a blank at the end.
+    // libcurl leaves a space at the end when it has no details to add.
     let said = remark.pointee == 0 ? nil : String(cString: remark).trimmingSpaces
     var failure: Failure
     switch code {
@@ -251,7 +251,7 @@ package final class CurlClient {
   }
 }
 
-/// What the callbacks of one transfer write to.
+/// The state that the callbacks of one transfer write to.
 private struct Receiver {
   let onHead: CurlClient.OnHead
   let onBody: CurlClient.OnBody
@@ -263,8 +263,7 @@ private struct Receiver {
   private var headers = 0
   private var bodyBytes = 0
   private var headIsComplete = false
-  /// Bytes so far, and when there was no new one for the first time, in microseconds; none before a
-  /// connection.
+  /// The bytes so far and, if none are new, since when, in microseconds; nil before a connection.
   private var lastSign: (bytes: Int, time: curl_off_t?)?
 
   init(
@@ -278,7 +277,7 @@ private struct Receiver {
   }
 
   mutating func header(_ bytes: UnsafeRawBufferPointer) -> Int {
-    // Trailers come after the body; nobody asked for them.
+    // Ignore trailers, which come after the body.
     if headIsComplete && bodyBytes > 0 { return bytes.count }
     headBytes &+= bytes.count
     return attempt(bytes.count) { receiver throws(Failure) in
@@ -289,8 +288,8 @@ private struct Receiver {
         receiver.head = ResponseHead(statusLine: bytes)
         receiver.headIsComplete = false
       } else if bytes.allSatisfy({ $0 == 0x0D || $0 == 0x0A }) {
-        // 1xx is followed by the real head; so is a proxy's answer to CONNECT, which libcurl
-        // is told to keep to itself.
+        // The real head follows a 1xx, and a proxy's answer to CONNECT, which libcurl is set to
+        // suppress.
         guard receiver.head.status >= 200 else { return }
         receiver.headIsComplete = true
         receiver.settings.wire?.received(receiver.head)
@@ -327,7 +326,8 @@ private struct Receiver {
     }
   }
 
-  /// Rule A7: what libcurl really connected to, seen before a byte of the request has left.
+  /// Whether the peer that libcurl connected to is allowed, checked before any byte of the request
+  /// is sent (rule A7).
   mutating func accept(peer: String) -> Bool {
     lastSign = (0, elapsed)
     guard settings.peerMustBeLoopback, settings.unixSocket == nil,
@@ -351,14 +351,14 @@ private struct Receiver {
     return time
   }
 
-  /// Tells how far the transfer is; false when no byte has come or gone for too long. libcurl's own
-  /// limit counts bytes a second: a server that says ":" twice a minute, to show that it lives,
-  /// would fall under it.
+  /// Reports progress; returns false when no byte was received or sent for too long. libcurl's own
+  /// limit counts bytes per second: it would end a stream that sends ":" twice a minute to keep the
+  /// connection alive.
   mutating func goesOn(received: Int, of all: Int, sent: Int, of allSent: Int) -> Bool {
     settings.onProgress?(received, all > 0 ? all : nil, sent, allSent > 0 ? allSent : nil)
     guard let last = lastSign else { return true }
     let bytes = received &+ sent &+ headBytes
-    // The clock is asked when nothing comes: not with each of many pieces.
+    // Read the clock only when no bytes are new, not for each of many pieces.
     guard bytes == last.bytes, let since = last.time else {
       lastSign = (bytes, bytes == last.bytes ? elapsed : nil)
       return true
@@ -366,7 +366,7 @@ private struct Receiver {
     return Double(elapsed &- since) <= max(1, settings.idleTimeout) * 1e6
   }
 
-  /// An answer without a head at all cannot happen with HTTP/1 or later; HTTP/0.9 is off.
+  /// Checks that a head was received: HTTP/1 and later always send one, and HTTP/0.9 is off.
   func finish() throws(Failure) {
     if !headIsComplete { throw Failure(.network, "the answer broke off before its end") }
   }

@@ -1,9 +1,9 @@
 internal import CCurl
 
-// What libcurl tells of itself and of a transfer that is over.
+// Facts about libcurl itself and about a finished transfer.
 
 extension CurlClient {
-  /// The library and its TLS: `libcurl 7.88.1 OpenSSL 3.0.19`; nil where it cannot be opened.
+  /// The library and its TLS: `libcurl 7.88.1 OpenSSL 3.0.19`; nil if it cannot be loaded.
   package static var libraryName: String? {
     guard let curl = authctl_curl()?.pointee, let version = version(of: curl) else { return nil }
     let tls = tlsName(of: curl).utf8.map { $0 == 0x2F ? 0x20 : $0 }
@@ -16,14 +16,14 @@ extension CurlClient {
     version(of: curl)?.ssl_version.map { String(cString: $0) } ?? "without TLS"
   }
 
-  /// curl_version would ask libldap too, which opens its plug-ins for that: 1.5 ms.
+  /// Returns version data without curl_version, which makes libldap load its plug-ins: 1.5 ms.
   /// https://curl.se/libcurl/c/curl_version_info.html
   private static func version(of curl: authctl_curl) -> curl_version_info_data? {
     curl.curl_version_info(CURLVERSION_FIRST)?.pointee
   }
 
-  /// Seconds from the beginning of the last transfer until a name was found, TCP connected and TLS
-  /// agreed on (0: not that far), and the end of the server's certificate as libcurl writes it.
+  /// Seconds from the start of the last transfer to the end of the name lookup, TCP connection and
+  /// TLS handshake (0: not reached), and the certificate's expiry as libcurl writes it.
   /// https://curl.se/libcurl/c/curl_easy_getinfo.html
   var connection: (named: Double, connected: Double, secured: Double, certificateEnd: String?) {
     func seconds(_ info: CURLINFO) -> Double {
@@ -34,7 +34,7 @@ extension CurlClient {
     var end: String?
     var certificates: UnsafeMutablePointer<curl_certinfo>?
     authctl_curl_get_certificates(easy, CURLINFO_CERTINFO, &certificates)
-    // The server's own is the first of the chain.
+    // The server's own certificate is the first of the chain.
     if let certificates, certificates.pointee.num_of_certs > 0 {
       var node = certificates.pointee.certinfo?.pointee
       while let line = node?.pointee.data, end == nil {
@@ -50,7 +50,7 @@ extension CurlClient {
     )
   }
 
-  /// What is known of the transfer that has just ended.
+  /// The facts of the transfer that has just ended.
   var facts: TransferFacts {
     func number(_ info: CURLINFO) -> Int {
       var value = 0

@@ -1,13 +1,13 @@
 internal import CCurl
 
-/// Many transfers at the same time, over one pool of connections; what can be, is multiplexed over
-/// one (HTTP/2). https://curl.se/libcurl/c/libcurl-multi.html
+/// Runs many transfers in parallel over one pool of connections, multiplexed over one connection
+/// where possible (HTTP/2). https://curl.se/libcurl/c/libcurl-multi.html
 final class CurlMulti {
   private let multi: UnsafeMutableRawPointer
   private let curl: authctl_curl
   private var running: [UnsafeMutableRawPointer: CurlClient] = [:]
 
-  /// - Parameter connections: how many are kept open for the next transfers.
+  /// - Parameter connections: the number to keep open for the next transfers.
   init(connections: Int) throws(Failure) {
     curl = try openedLibcurl()
     guard let multi = curl.curl_multi_init() else {
@@ -23,19 +23,19 @@ final class CurlMulti {
     _ = curl.curl_multi_cleanup(multi)
   }
 
-  /// Starts a transfer that `client` has begun.
+  /// Starts the transfer that `client` has prepared with `begin`.
   func add(_ client: CurlClient) throws(Failure) {
     try check(curl.curl_multi_add_handle(multi, client.easy))
     running[client.easy] = client
   }
 
-  /// Takes a transfer out before its end.
+  /// Removes a transfer before its end.
   func remove(_ client: CurlClient) {
     _ = curl.curl_multi_remove_handle(multi, client.easy)
     running[client.easy] = nil
   }
 
-  /// Sends and receives what can be without waiting.
+  /// Sends and receives as much as possible without waiting.
   ///
   /// - Returns: the clients whose transfer has ended, each with what `CurlClient.send` would throw.
   func advance() throws(Failure) -> [(client: CurlClient, failure: Failure?)] {
@@ -62,8 +62,7 @@ final class CurlMulti {
     return ended
   }
 
-  /// Waits until something can be done for a transfer, one of `descriptors` can be read, or the
-  /// time is over.
+  /// Waits until a transfer can continue, one of `descriptors` can be read, or the time is up.
   ///
   /// - Returns: those of `descriptors` that can be read, or have ended.
   func wait(milliseconds: Int, for descriptors: [Int32]) throws(Failure) -> [Int32] {

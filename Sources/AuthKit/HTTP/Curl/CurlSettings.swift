@@ -1,17 +1,17 @@
 internal import CCurl
 internal import Glibc
 
-// How a machine is reached, and what it must show: the options of one transfer.
+// How one transfer reaches a server, and how it verifies the server.
 
 extension CurlClient {
-  /// Hands to libcurl what `settings` says about the way to the server.
+  /// Sets libcurl's options for the connection to the server from `settings`.
   func setConnectionOptions(_ settings: TransferSettings) {
     authctl_curl_set_long(
       easy, CURLOPT_SSLVERSION,
       Int(settings.atLeastTLS13 ? CURL_SSLVERSION_TLSv1_3 : CURL_SSLVERSION_TLSv1_2))
     authctl_curl_set_long(easy, CURLOPT_SSL_VERIFYPEER, settings.insecure ? 0 : 1)
     authctl_curl_set_long(easy, CURLOPT_SSL_VERIFYHOST, settings.insecure ? 0 : 2)
-    // What is set is the only one: the library's own places are left out then (rule B13).
+    // If authorities are set, do not use the library's own as well (rule B13).
     trustsFolderAlone = false
     if settings.caFile != nil || settings.caFolder != nil {
       authctl_curl_set_text(easy, CURLOPT_CAINFO, settings.caFile)
@@ -23,7 +23,7 @@ extension CurlClient {
     }
     authctl_curl_set_text(easy, CURLOPT_SSLCERT, settings.clientCertificate)
     authctl_curl_set_text(easy, CURLOPT_SSLKEY, settings.clientKey)
-    // Without any, OpenSSL would ask at the terminal by itself.
+    // Without a passphrase, OpenSSL itself would ask for one on the terminal.
     set(CURLOPT_KEYPASSWD, settings.keyPassphrase ?? SharedSecret(""))
     authctl_curl_set_text(easy, CURLOPT_PINNEDPUBLICKEY, settings.pinnedKey)
     authctl_curl_set_text(easy, CURLOPT_PROXY, settings.proxy)
@@ -51,8 +51,9 @@ extension CurlClient {
     authctl_curl_set_pointer(easy, CURLOPT_ERRORBUFFER, remark)
   }
 
-  /// The file and the hashed folder of the system's certificate authorities, of which OpenSSL takes
-  /// what it finds in either; nil where there are not both. https://curl.se/libcurl/c/CURLINFO_CAPATH.html
+  /// Returns the file and the hashed folder of the system's certificate authorities; OpenSSL uses
+  /// either. nil without both or without OpenSSL.
+  /// https://curl.se/libcurl/c/CURLINFO_CAPATH.html
   static func systemAuthorities(
     _ easy: UnsafeMutableRawPointer, _ curl: authctl_curl
   ) -> (file: UnsafePointer<CChar>, folder: UnsafePointer<CChar>)? {
@@ -67,11 +68,12 @@ extension CurlClient {
     return (file, folder)
   }
 
-  /// Whether a transfer that ended with `result` is to be made once more, with the bundle file of the
-  /// system's authorities beside their folder.
+  /// Whether to repeat a transfer that ended with `result`, now with the system's CA bundle file in
+  /// addition to the CA folder.
   ///
-  /// The bundle costs 19 ms to read, and the folder nothing, as OpenSSL looks up what it needs. Where
-  /// the folder misses an authority the server was not verified, and nothing has been sent.
+  /// The bundle costs 19 ms to read; the folder costs nothing, because OpenSSL looks up only the
+  /// authority it needs. If the folder lacks that authority, verification failed before anything
+  /// was sent.
   func triesBundle(after result: CURLcode) -> Bool {
     guard result == CURLE_PEER_FAILED_VERIFICATION, trustsFolderAlone,
       let systemAuthorities
@@ -103,7 +105,7 @@ extension CurlClient {
   }
 }
 
-/// A list of libcurl's, for as long as a transfer reads it.
+/// A libcurl list that lives as long as a transfer reads it.
 final class CurlList {
   let first: UnsafeMutablePointer<curl_slist>?
   private let curl: authctl_curl
@@ -118,10 +120,10 @@ final class CurlList {
   deinit { curl.curl_slist_free_all(first) }
 }
 
-/// What to do about a TLS failure: it depends on what was wrong.
+/// Advice for a TLS failure, by its cause.
 enum TLSAdvice {
-  /// Whether the server ended a connection that stood already: TLS 1.3 looks at the client's
-  /// certificate that late.
+  /// Whether the server ended an established connection: TLS 1.3 checks the client's certificate
+  /// that late.
   static func isAlert(_ remark: String?) -> Bool { remark?.utf8Contains("alert") ?? false }
 
   static func failure(_ code: CURLcode, _ detail: String, _ origin: String) -> Failure {
@@ -169,7 +171,7 @@ enum TLSAdvice {
   }
 }
 
-/// What to do about a proxy that does not let a request through.
+/// Advice for a proxy that refuses a request.
 enum ProxyAdvice {
   static func isRefusal(_ remark: String?) -> Bool {
     remark?.utf8Contains("CONNECT tunnel failed") ?? false
@@ -187,7 +189,7 @@ enum ProxyAdvice {
 }
 
 extension String {
-  /// Whether `words` stand in it, byte for byte.
+  /// Whether the text contains `words`, byte for byte.
   fileprivate func utf8Contains(_ words: String) -> Bool {
     let (all, wanted) = (Array(utf8), Array(words.utf8))
     guard all.count >= wanted.count else { return false }

@@ -1,11 +1,11 @@
 internal import CCurl
 internal import Glibc
 
-// Bodies: from memory, from files and pipes while they are sent, and of several parts.
+// Bodies: from memory, from files and pipes read while they are sent, and multipart.
 
 extension CurlClient {
-  /// Hands the body of `request` to libcurl. The bytes stay the caller's: libcurl reads them during
-  /// the transfer only.
+  /// Passes the body of `request` to libcurl. The caller keeps the bytes: libcurl reads them only
+  /// during the transfer.
   ///
   /// - Returns: the multipart body, to be freed after the transfer; nil for any other.
   /// - Throws: `failed` when a body that was sent before cannot be sent again.
@@ -80,7 +80,7 @@ extension CurlClient {
       ?? Int(CURL_READFUNC_ABORT)
   }
 
-  /// libcurl goes back to the beginning where a connection that was kept turns out to be closed.
+  /// Goes back to the beginning, as libcurl asks when a reused connection turns out to be closed.
   private static func seek(
     _ context: UnsafeMutableRawPointer, _ offset: curl_off_t, _ origin: Int32
   ) -> Int32 {

@@ -1,18 +1,18 @@
 internal import Glibc
 
-/// Scheme, host and port: the unit that a credential belongs to (RFC 6454, section 4).
+/// A scheme, host and port: the unit that a credential belongs to (RFC 6454, section 4).
 ///
-/// Read from the same parsed URL that makes the request; compared as bytes. `127.0.0.1`,
+/// It comes from the same parsed URL that makes the request, and is compared as bytes. `127.0.0.1`,
 /// `localhost` and `[::1]` are three origins.
 package struct Origin: Hashable, Sendable, CustomStringConvertible {
   /// `http` or `https`.
   package let scheme: String
   /// ASCII lower case, punycode; an IPv6 address in brackets, as inet_ntop(3) writes it.
   package let host: String
-  /// The port, the scheme's own where the URL names none: 80 or 443 (RFC 9110, section 4.2).
+  /// The port; if the URL has none, the scheme's default, 80 or 443 (RFC 9110, section 4.2).
   package let port: UInt16
 
-  /// `https://api.shop.example`, the port only where it is not the scheme's own.
+  /// `https://api.shop.example`, with the port only if it is not the scheme's default.
   package var description: String {
     port == (scheme == "https" ? 443 : 80) ? "\(scheme)://\(host)" : "\(scheme)://\(host):\(port)"
   }
@@ -27,7 +27,7 @@ package struct Origin: Hashable, Sendable, CustomStringConvertible {
     return inet_pton(AF_INET, host, &address) == 1 && UInt32(bigEndian: address.s_addr) >> 24 == 127
   }
 
-  /// Whether the host is an address and no name: no top-level domain ends in a digit (RFC 3696).
+  /// Whether the host is an address, not a name: no top-level domain ends in a digit (RFC 3696).
   package var isAddress: Bool {
     host.utf8.last.map { $0 == UInt8(ascii: "]") || $0.isDigit } ?? false
   }
@@ -43,10 +43,10 @@ package struct Origin: Hashable, Sendable, CustomStringConvertible {
     self.port = port
   }
 
-  /// The origin of `text`, which may be nothing but an origin: `https://api.shop.example`.
+  /// Reads `text`, which must be only an origin: `https://api.shop.example`.
   ///
-  /// - Throws: `Failure` of kind `usage` for what is not an http or https URL, or one with a path
-  ///   or a query; `failed` without libcurl.
+  /// - Throws: `Failure` of kind `usage` when `text` is not an http or https URL, or has a path or
+  ///   a query; `failed` without libcurl.
   package init(_ text: String) throws(Failure) {
     let url = try WebURL(text, from: .person)
     guard url.path == "/", url.query == nil else {
@@ -57,9 +57,9 @@ package struct Origin: Hashable, Sendable, CustomStringConvertible {
     self = url.origin
   }
 
-  /// An origin as `description` writes it, byte for byte; nil for every other spelling.
+  /// Reads an origin exactly as `description` writes it; nil for every other spelling.
   ///
-  /// Read without libcurl, which need not be there for it.
+  /// Does not need libcurl.
   package init?(canonical text: String) {
     guard text.utf8.allSatisfy({ (0x21...0x7E).contains($0) && !"?#@\\%".utf8.contains($0) }) else {
       return nil
@@ -75,12 +75,12 @@ package struct Origin: Hashable, Sendable, CustomStringConvertible {
     guard let port, !host.isEmpty, !host.contains(UInt8(ascii: "/")) else { return nil }
     self.init(
       scheme: isSecure ? "https" : "http", host: String(decoding: host, as: UTF8.self), port: port)
-    // Default ports, leading zeros.
+    // Refuse default ports and leading zeros.
     guard description.utf8.elementsEqual(text.utf8) else { return nil }
   }
 
-  /// The origin at the beginning of `url`, where that is canonical and followed by a path or by
-  /// nothing.
+  /// Reads the origin at the beginning of `url`; nil unless it is canonical and followed by a path
+  /// or nothing.
   package init?(canonicalStartOf url: String) {
     guard let mark = url.utf8.firstIndex(of: UInt8(ascii: ":")) else { return nil }
     let authority = url.utf8[mark...].dropFirst("://".utf8.count)
@@ -88,7 +88,8 @@ package struct Origin: Hashable, Sendable, CustomStringConvertible {
     self.init(canonical: String(decoding: url.utf8[..<end], as: UTF8.self))
   }
 
-  /// RFC 4291 text of an address in brackets, so that two spellings of one address are one origin.
+  /// Returns the canonical text of an address in brackets (RFC 4291), so that all spellings of one
+  /// address are one origin.
   static func canonicalIPv6(_ host: String) -> String? {
     var address = in6_addr()
     guard inet_pton(AF_INET6, String(host.dropFirst().dropLast()), &address) == 1 else {
@@ -101,11 +102,11 @@ package struct Origin: Hashable, Sendable, CustomStringConvertible {
   }
 }
 
-/// Who gave a URL: it decides the kind of the refusal.
+/// The source of a URL, which decides the kind of failure when it is refused.
 package enum URLSource: Sendable {
   /// The command line, the environment or a profile.
   case person
-  /// An answer: Location, a link.
+  /// An answer: the Location header or a link.
   case server
 
   var refusal: Failure.Kind { self == .person ? .usage : .originRefused }
@@ -117,8 +118,8 @@ extension URLText {
     authorityStart(Array(text.utf8.prefix(8))) != nil
   }
 
-  /// Why `text` is refused as an absolute URL before libcurl reads it: what two parsers could read
-  /// differently never gets that far (rule A8).
+  /// Returns why `text` is refused as an absolute URL before libcurl reads it. A text that two
+  /// parsers could read differently never reaches libcurl (rule A8).
   static func rejectionReason(of text: String) -> String? {
     let bytes = Array(text.utf8)
     guard let start = authorityStart(bytes) else {
@@ -129,7 +130,7 @@ extension URLText {
     return problemOfAuthority(bytes[start..<end]).map { "it \($0)" }
   }
 
-  /// A scheme other than http and https at the start: `file:`, `javascript:`.
+  /// Whether `text` begins with a scheme other than http and https: `file:`, `javascript:`.
   static func hasForeignScheme(_ text: String) -> Bool {
     let bytes = Array(text.utf8)
     guard let colon = bytes.firstIndex(where: { ":/?#".utf8.contains($0) }), colon > 0,

@@ -1,13 +1,13 @@
 internal import Glibc
 
-/// A URL that every parser reads alike: lower-case scheme and host, the host a name or four decimal
-/// numbers, a path of unreserved characters without dot segments, nothing else.
+/// A URL that every parser reads alike: lower-case scheme and host, the host a name or an IPv4
+/// address, a path of unreserved characters without dot segments, and nothing else.
 struct PlainURL {
   let origin: Origin
-  /// At least `/`.
+  /// The path, at least `/`.
   let path: String
 
-  /// Nil for what may be read in more than one way, which says nothing about whether it is right.
+  /// Returns nil if `text` may be read in more than one way; it may still be a valid URL.
   init?(_ text: String) {
     let bytes = Array(text.utf8)
     guard
@@ -45,8 +45,8 @@ struct PlainURL {
     return (host, port)
   }
 
-  /// Letters, digits and hyphens between dots; the last label begins with a letter, so that it is
-  /// no number in any notation.
+  /// Whether `host` has only letters, digits and hyphens between dots. The last label begins with a
+  /// letter, so that it is not a number in any notation.
   private static func isName(_ host: ArraySlice<UInt8>) -> Bool {
     let labels = host.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
     guard host.count < 254, let last = labels.last?.first, (0x61...0x7A).contains(last) else {
@@ -60,7 +60,7 @@ struct PlainURL {
     }
   }
 
-  /// Four decimal numbers without leading zeros; inet_pton(3) takes no other form.
+  /// Whether `host` is four decimal numbers; inet_pton(3) accepts no other form.
   private static func isIPv4(_ host: String) -> Bool {
     var address = in_addr()
     return inet_pton(AF_INET, host, &address) == 1

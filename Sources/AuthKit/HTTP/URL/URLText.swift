@@ -1,7 +1,7 @@
-/// What can be said of a URL by its bytes alone. libcurl's parser has the last word, when a request
-/// is made of it (rule A8).
+/// Checks of a URL that need only its bytes. libcurl's parser decides when a request is made
+/// (rule A8).
 package enum URLText {
-  /// Why `text` cannot be the base URL of an API; nil when nothing is wrong.
+  /// Returns why `text` cannot be the base URL of an API; nil if it can.
   static func problemOfBase(_ text: String) -> String? {
     let bytes = Array(text.utf8)
     guard let start = authorityStart(bytes) else { return "must begin with http:// or https://" }
@@ -12,7 +12,7 @@ package enum URLText {
     return problemOfAuthority(bytes[start..<end]) ?? problemOfPath(bytes[end...])
   }
 
-  /// Why `text` is not exactly scheme, host and port.
+  /// Returns why `text` is not exactly scheme, host and port; nil if it is.
   static func problemOfOrigin(_ text: String) -> String? {
     let bytes = Array(text.utf8)
     guard let start = authorityStart(bytes) else { return "must begin with http:// or https://" }
@@ -23,9 +23,9 @@ package enum URLText {
     return problemOfAuthority(bytes[start...])
   }
 
-  /// Why `text`, which stands before the first placeholder of a path, cannot stand there.
+  /// Returns why `text` cannot be the part of a path before its first placeholder; nil if it can.
   ///
-  /// - Parameter isWhole: no placeholder follows.
+  /// - Parameter isWhole: whether `text` is the whole path, without a placeholder.
   static func problemOfPathStart(_ text: String, isWhole: Bool) -> String? {
     let bytes = Array(text.utf8)
     if let start = authorityStart(bytes) {
@@ -42,7 +42,7 @@ package enum URLText {
     return problemOfPath(bytes[...])
   }
 
-  /// Why `bytes` cannot be part of a path.
+  /// Returns why `bytes` cannot be part of a path; nil if they can.
   static func problemOfPath(_ bytes: ArraySlice<UInt8>) -> String? {
     for byte in bytes {
       switch byte {
@@ -58,7 +58,7 @@ package enum URLText {
 
   private static let slash = UInt8(ascii: "/")
 
-  /// The offset behind `http://` or `https://`, in any case of letters.
+  /// Returns the offset after `http://` or `https://`, in any letter case.
   static func authorityStart(_ bytes: [UInt8]) -> Int? {
     for scheme in ["http://", "https://"] {
       let length = scheme.utf8.count
@@ -68,7 +68,7 @@ package enum URLText {
     return nil
   }
 
-  /// Whether what names the host in `text`, a URL or a reference, is ASCII.
+  /// Whether the authority of `text`, a URL or a reference, is ASCII.
   static func hasPlainAuthority(_ text: String) -> Bool {
     let bytes = Array(text.utf8)
     guard let start = authorityStart(bytes) ?? (bytes.starts(with: [slash, slash]) ? 2 : nil) else {

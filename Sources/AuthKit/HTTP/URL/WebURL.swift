@@ -4,24 +4,24 @@ internal import Glibc
 /// A URL as libcurl reads it; the same handle makes the request.
 /// https://curl.se/libcurl/c/libcurl-url.html
 ///
-/// What can be read in one way only, `PlainURL`, is read without libcurl: its thirty libraries cost
-/// 7 ms, and `token`, `status` and the like want to know an origin, not to send anything. libcurl
-/// has the last word all the same (rule A8): before a request it must have read the same.
+/// A `PlainURL` is read without libcurl: loading it and its thirty libraries costs 7 ms, and
+/// `token`, `status` and so on need only an origin and send nothing. libcurl still decides
+/// (rule A8): before a request it must read the URL the same way.
 package final class WebURL {
   /// Scheme, host and port.
   package let origin: Origin
-  /// The whole URL, host in punycode.
+  /// The whole URL, with the host in punycode.
   package let text: String
-  /// At least `/`.
+  /// The path, at least `/`.
   package let path: String
-  /// Without the question mark.
+  /// The query, without the question mark.
   package let query: String?
-  /// libcurl's reading; none yet of a plain URL.
+  /// libcurl's handle; nil for a plain URL that libcurl has not read yet.
   private var opened: OpaquePointer?
 
   /// Reads an absolute URL by rule A8.
   ///
-  /// - Throws: `usage` for a person's URL, `origin_refused` for a server's.
+  /// - Throws: `usage` for a user's URL, `origin_refused` for a server's.
   package convenience init(_ text: String, from source: URLSource) throws(Failure) {
     if let plain = PlainURL(text) {
       self.init(plain, text)
@@ -46,9 +46,9 @@ package final class WebURL {
     try self.init(taking: handle, setting: text, curl: curl, source: source)
   }
 
-  /// For `CURLOPT_CURLU`; valid as long as this object.
+  /// Returns the handle for `CURLOPT_CURLU`, valid as long as this object.
   ///
-  /// - Throws: `failed` without libcurl, `usage` where that reads something else.
+  /// - Throws: `failed` without libcurl, `usage` if libcurl reads the URL differently.
   func handle() throws(Failure) -> OpaquePointer {
     if let opened { return opened }
     let read = try WebURL(reading: text, .person)
@@ -60,7 +60,7 @@ package final class WebURL {
     return opened
   }
 
-  /// This URL with `reference` resolved against it (RFC 3986, section 5), as Location asks.
+  /// Returns `reference`, such as a Location, resolved against this URL (RFC 3986, section 5).
   package func resolving(_ reference: String, from source: URLSource) throws(Failure) -> WebURL {
     var reason: String?
     if URLText.isAbsolute(reference) {
@@ -91,7 +91,7 @@ package final class WebURL {
       defer { curl.curl_free(value) }
       return String(cString: value)
     }
-    // libidn2, which libcurl asks for the punycode of a host, reads text by the locale.
+    // libidn2, which libcurl uses for punycode, decodes text by the locale.
     if !text.utf8.allSatisfy({ $0 < 0x80 }) { setlocale(LC_CTYPE, "C.UTF-8") }
     func read(_ text: String) -> (Origin, String, String)? {
       guard curl.curl_url_set(handle, CURLUPART_URL, text, UInt32(CURLU_URLENCODE)) == CURLUE_OK,
@@ -117,8 +117,8 @@ package final class WebURL {
       curl.curl_url_cleanup(handle)
       throw Self.refusal(text, "libcurl cannot read it as a URL", source)
     }
-    // IDNA maps some characters to nothing or to digits, after libcurl has looked for an address:
-    // the next one to read the text would find another host in it.
+    // IDNA maps some characters to nothing or to digits after libcurl has looked for an address:
+    // the next parser to read the text would find another host in it.
     guard let reread = read(whole), reread == (origin, whole, path),
       !origin.isAddress || URLText.hasPlainAuthority(text)
     else {
@@ -133,7 +133,7 @@ package final class WebURL {
   }
 
   private static func refusal(_ text: String, _ why: String, _ source: URLSource) -> Failure {
-    // Letters of other scripts can look like those of a known host: they are spelled out.
+    // Escape non-ASCII letters, which can look like those of a known host.
     let shown = DisplayText.oneLine(Redactor.withoutQuery(text), limit: 120).unicodeScalars
       .map { $0.isASCII ? String($0) : $0.escaped(asASCII: true) }.joined()
     return switch source {
