@@ -1,6 +1,6 @@
 extension ProfileStore {
-  /// Whether `text` can be a profile's name: a letter or digit, then up to 63 letters, digits, dots,
-  /// `_` and `-`, not ending in `.toml` (rule B18).
+  /// Whether `text` is a valid profile name: a letter or digit, then up to 63 letters, digits,
+  /// dots, `_` and `-`, not ending in `.toml` (rule B18).
   package static func isName(_ text: String) -> Bool {
     guard let first = text.utf8.first, first.isLetterOrDigit, text.utf8.count <= 64 else {
       return false

@@ -31,8 +31,7 @@ package struct ProfileStore: Sendable {
 
   /// The names of all profiles, sorted by bytes. Files with other names are ignored.
   ///
-  /// - Throws: `Failure` of kind `usage` for folders that others can write, `failed` for I/O
-  ///   errors.
+  /// - Throws: `Failure` of kind `usage` if others can write the folders, `failed` for I/O errors.
   package func names() throws(Failure) -> [String] {
     try checkFolders()
     return try ConfigFolder.list(folder)
@@ -155,7 +154,7 @@ package struct ProfileStore: Sendable {
     return text
   }
 
-  /// Makes a profile from keys and values, in the order given; writes nothing.
+  /// Makes a profile and its text from keys and values, in the order given; writes nothing.
   ///
   /// - Parameter like: a profile to start from, without its account.
   /// - Throws: `Failure` of kind `usage`.
@@ -206,8 +205,7 @@ package struct ProfileStore: Sendable {
 
   /// Converts the right side of `--set KEY=VALUE` to the key's type.
   ///
-  /// - Throws: `Failure` of kind `usage` for an unknown key, naming the nearest, or an invalid
-  ///   value.
+  /// - Throws: `Failure` of kind `usage` for an invalid value or unknown key, naming the nearest.
   package static func value(of key: String, from text: String) throws(Failure) -> JSONValue {
     try ProfileSchema.value(of: try ProfileSchema.key(key), from: text)
   }

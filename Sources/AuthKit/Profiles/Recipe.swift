@@ -26,7 +26,7 @@ package struct RecipeRequest: Sendable {
     case none
   }
 
-  /// A request body: names and values; texts in it are templates.
+  /// A body: names and values; texts in it are templates.
   package indirect enum Body: Sendable {
     /// A text, filled in when the call is made.
     case template(Template)

@@ -1,4 +1,4 @@
-/// Makes a `Recipe` from the values in force and refuses what `RecipeRules` forbids.
+/// Makes a `Recipe` from the values in force; `RecipeRules` checks its limits.
 struct RecipeReader {
   let values: ProfileValues
   /// The folder that relative file names refer to.

@@ -14,7 +14,7 @@ extension RecipeReader {
     return try template.fixing { (name) throws(Failure) in
       guard name.isConstant || name == .url else { return nil }
       let value = try values.anyText(name == .url ? "url" : name.description)
-      // An empty constant is no value: an optional field that uses it is left out.
+      // An empty constant is no value: a body field or optional text that uses it is left out.
       let mayBeEmpty = isBody || template.optionalNames.contains(name)
       if mayBeEmpty, let value, value.isEmpty { return nil }
       guard let value, !value.isEmpty else {

@@ -1,7 +1,7 @@
 /// The settings of a profile that decide how its server is reached, and so who could read along.
 ///
 /// A session keeps the settings it was made with. If the profile changes them later, its secrets
-/// are sent nowhere (rule A3): changing the file does not give anyone another user's session.
+/// are sent nowhere (rule A3): no one gets them by changing the file.
 package struct ServerWay: Sendable, Equatable {
   /// Values by key, without those that the profile leaves to the system and the environment.
   private var settings: [String: String] = [:]
@@ -39,8 +39,7 @@ package struct ServerWay: Sendable, Equatable {
     return .object(settings.sorted { $0.key < $1.key }.map { ($0.key, .string($0.value)) })
   }
 
-  /// Reads the output of `json`; nil, as in sessions from before this was stored, means no
-  /// settings.
+  /// Reads the output of `json`; nil, as in older sessions, means no settings.
   init?(stored json: JSONValue?) {
     guard let json else { return }
     guard case .object(let members) = json else { return nil }
