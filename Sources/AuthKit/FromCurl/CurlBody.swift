@@ -1,17 +1,17 @@
-/// The body of a pasted curl command: fields and values, whichever way they were written.
+/// The body of a pasted curl command: fields and values in any encoding.
 struct CurlBody {
-  /// How the recipe writes it.
+  /// The encoding in the recipe.
   private(set) var encoding = RecipeRequest.Encoding.none
-  /// Its members; those of a form are texts.
+  /// The fields; those of a form are texts.
   private(set) var members: [(key: String, value: JSONValue)] = []
-  /// The Content-Type that the encoding alone would not give.
+  /// The Content-Type, if it differs from the encoding's own.
   private(set) var contentType: String?
-  /// What a person should know of it.
+  /// Notes for the user.
   private(set) var notes: [String] = []
 
-  /// Takes the body of `line` apart.
+  /// Parses the body of `line`.
   ///
-  /// - Throws: `Failure` of kind `usage` for one that no recipe can write; nothing of it is quoted.
+  /// - Throws: `Failure` of kind `usage`, without quoting it, if no recipe can express the body.
   init(_ line: CurlLine) throws(Failure) {
     let header = line.headers.first { $0.name.asciiLowercased == "content-type" }?.value ?? ""
     let type = Self.mediaType(header)
@@ -105,7 +105,7 @@ struct CurlBody {
     .usage, "the multipart body of the curl command cannot be read",
     hint: "write it with -F NAME=VALUE")
 
-  /// Where `mark` begins a line.
+  /// The offsets at which `mark` begins a line.
   private static func offsets(of mark: [UInt8], in bytes: [UInt8]) -> [Int] {
     var found: [Int] = []
     var isLineStart = true
@@ -116,8 +116,8 @@ struct CurlBody {
     return found
   }
 
-  /// The lines of a part's head up to an empty one, then its value up to the line end that belongs
-  /// to the boundary.
+  /// Reads a part: header lines up to an empty line, then the value, without the line end before
+  /// the boundary.
   private static func field(
     _ part: ArraySlice<UInt8>
   ) throws(Failure) -> (key: String, value: JSONValue) {
@@ -158,7 +158,7 @@ struct CurlBody {
 enum FormText {
   /// `a=1&b` as pairs, decoded.
   ///
-  /// - Throws: `Failure` of kind `usage` for what is not UTF-8.
+  /// - Throws: `Failure` of kind `usage` for text that is not UTF-8.
   static func pairs(_ text: String) throws(Failure) -> [(name: String, value: String)] {
     var pairs: [(name: String, value: String)] = []
     for pair in text.utf8.split(separator: UInt8(ascii: "&")) {
@@ -174,7 +174,7 @@ enum FormText {
     return pairs
   }
 
-  /// Percent-decoded; a `%` that begins no escape stays. Nil for what is not UTF-8.
+  /// Percent-decodes `text`; a `%` outside an escape stays. Nil if the result is not UTF-8.
   static func decoded(_ text: some Collection<UInt8>, plusIsSpace: Bool = false) -> String? {
     String(validating: percentDecoded(text, plusIsSpace: plusIsSpace), as: UTF8.self)
   }

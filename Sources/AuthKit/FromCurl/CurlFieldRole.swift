@@ -1,12 +1,12 @@
-/// What a field, a parameter or a header of a pasted request holds, by its name alone:
+/// The role of a field, a parameter or a header of a pasted request, from its name only:
 /// `user[email]`, `j_username`, `txtUserName`, `X-Api-Key`. Case and punctuation do not count.
 enum CurlFieldRole: Equatable {
-  /// The user's name; of several the one with the lowest rank.
+  /// The user name; if there are several, the one with the lowest rank.
   case username(rank: Int)
   case password
-  /// A second password, or something made of one.
+  /// A second password, or a value derived from one.
   case otherPassword
-  /// What a page hands out once for each form.
+  /// A value that a page issues once for each form.
   case pageToken
   /// The answer to a captcha.
   case captcha
@@ -14,7 +14,7 @@ enum CurlFieldRole: Equatable {
   case otp
   /// `client_secret` of OAuth (RFC 6749, section 2.3.1).
   case clientSecret
-  /// The key of an application, as opposed to a token that an earlier answer gave.
+  /// An application's key, unlike a token from an earlier answer.
   case appKey
   /// Another secret (rule C9).
   case token
@@ -66,7 +66,7 @@ enum CurlFieldRole: Equatable {
     return String(decoding: bytes, as: UTF8.self).asciiLowercased
   }
 
-  /// Whether its value is a word of a protocol, which may be the word "password": `grant_type`.
+  /// Whether the value is a protocol keyword, which can be the word "password": `grant_type`.
   static func isDescription(_ name: String) -> Bool {
     let name = plain(Array(name.utf8)[...])
     return descriptions.contains { name.ends(withBytesOf: $0) }
@@ -104,7 +104,7 @@ enum CurlFieldRole: Equatable {
     "csrf", "xsrf", "authenticitytoken", "requestverificationtoken", "nonce", "viewstate",
     "eventvalidation", "formbuildid", "formtoken",
   ]
-  /// They make a switch, a button or another value of the name of one of the two.
+  /// Words that make the name one of a switch, a button or another value.
   private static let asides = [
     "remember", "show", "new", "old", "confirm", "repeat", "again", "retype", "verif", "hint",
     "forgot", "reset", "submit", "button", "btn",

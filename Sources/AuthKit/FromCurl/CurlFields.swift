@@ -1,26 +1,26 @@
-/// The fields of a pasted request, each told apart by its name: who signs in, by which password,
-/// what else is secret, what is constant.
+/// The fields of a pasted request, classified by name: user name, password, other secrets,
+/// constants.
 struct CurlFields {
   private(set) var username: String?
   private(set) var password: String?
   /// `login.authorization`.
   private(set) var authorization = "none"
   private(set) var notes: [String] = []
-  /// Names with a secret word in them that hold nothing secret.
+  /// Names that contain a secret word but hold nothing secret.
   private(set) var publicNames: [String] = []
 
   private var fields: [(name: String, value: String)] = []
-  /// What the person said of fields that no known name tells apart.
+  /// Roles that the user gave to fields whose names are not known.
   private var told: [String: CurlFieldRole] = [:]
   private var count = 0
   private var appKey: String?
   private var clientSecret: String?
-  /// The rank of the field that the user's name was taken from.
+  /// The rank of the field that the user name comes from.
   private var userRank: Int?
 
   private static let maximumCount = 500
   private static let maximumName = 256
-  /// `TOMLTree.maximumDepth` less what stands around a body.
+  /// `TOMLTree.maximumDepth` less the levels around a body.
   private static let maximumDepth = 48
 
   mutating func note(_ text: String) {
@@ -29,7 +29,7 @@ struct CurlFields {
 
   // MARK: - Collecting
 
-  /// Takes every text and number of `value` as a field called `name`.
+  /// Adds every text and number in `value` as a field called `name`.
   mutating func collect(
     _ name: String, _ value: JSONValue, depth: Int = 0
   ) throws(Failure) {
@@ -55,8 +55,8 @@ struct CurlFields {
 
   /// Decides which fields hold the name and the password.
   ///
-  /// - Parameter asking: puts a question to the person; nil where nobody may be asked.
-  /// - Throws: `usage` without a password, or with several; what `asking` throws.
+  /// - Parameter asking: puts a question to the user; nil if there is no one to ask.
+  /// - Throws: `usage` without a password, or with several; whatever `asking` throws.
   mutating func choose(
     basic: (user: String, password: String?)?, asking: ((String) throws(Failure) -> String)?
   ) throws(Failure) {
@@ -104,7 +104,7 @@ struct CurlFields {
     other.map { $0.utf8.elementsEqual(value.utf8) } ?? false
   }
 
-  /// Has one of the fields named; Enter alone means none.
+  /// Asks which field has the role; an empty answer means none.
   private mutating func ask(
     _ what: String, as role: CurlFieldRole, _ asking: (String) throws(Failure) -> String
   ) throws(Failure) {
@@ -135,7 +135,7 @@ struct CurlFields {
       hint: "authctl login URL --body '{\"FIELD\":\"{username}\",\"FIELD\":\"{password}\"}'")
   }
 
-  /// Names for messages. One with other bytes than a name has may be a value in the wrong place.
+  /// Names for messages. A name with unusual bytes may be a value in the wrong place.
   private static func list(_ names: [String]) -> String {
     var shown: [String] = []
     for name in names.map(Self.shown) where !shown.contains(name) { shown.append(name) }
@@ -152,11 +152,11 @@ struct CurlFields {
 
   // MARK: - Filling
 
-  /// The template that stands for `value`; nil where the field is left out.
+  /// The template for `value`; nil if the field is left out.
   private mutating func filled(_ name: String, _ value: String) -> String? {
     let role = role(name)
     let isPassword = isSame(value, password)
-    // Of `admin` and `admin` the field's name alone tells which is meant.
+    // If both values are `admin`, only the field's name decides.
     let isRepeated = isPassword && !isSame(value, username)
     switch role {
     case .password: return "{password}"
@@ -196,8 +196,7 @@ struct CurlFields {
     return nil
   }
 
-  /// `text` as a template: braces doubled, and the password, where it stands among other text,
-  /// taken out of it.
+  /// `text` as a template: braces doubled, and the password within it replaced by its placeholder.
   func constant(_ text: String) -> String {
     let bytes = Array(text.utf8)
     let needle = needle
@@ -216,8 +215,8 @@ struct CurlFields {
     return String(decoding: out, as: UTF8.self)
   }
 
-  /// The password, when it can be told among other text: an ordinary word, as examples have it for
-  /// a password, may mean something else there.
+  /// The password, if it can be recognized within other text: an ordinary word, as in examples, may
+  /// mean something else there.
   private var needle: [UInt8] {
     guard let password, (6...128).contains(password.utf8.count),
       !password.utf8.allSatisfy(\.isLetter)
@@ -225,12 +224,12 @@ struct CurlFields {
     return Array(password.utf8)
   }
 
-  /// Whether a template has a placeholder that may not stand in URLs by itself (rule A9).
+  /// Whether a template has a placeholder that may not be in a URL by default (rule A9).
   static func hasSecret(_ template: String) -> Bool {
     (try? Template(template))?.names.contains(where: \.isSecret) ?? false
   }
 
-  /// `{{password}}`, `<password>`, `****`: written in a manual in the place of a value.
+  /// Whether it is a manual's placeholder for a value: `{{password}}`, `<password>`, `****`.
   static func isStandIn(_ value: String) -> Bool {
     let bytes = Array(value.utf8)
     guard let first = bytes.first, let last = bytes.last else { return true }
@@ -255,8 +254,8 @@ extension CurlFields {
 
   /// The members of a body.
   ///
-  /// - Parameter isForm: a name that stands twice counts the last time.
-  /// - Throws: `usage` for what TOML cannot say.
+  /// - Parameter isForm: whether the last of several fields with the same name counts.
+  /// - Throws: `usage` for values that TOML cannot express.
   mutating func members(
     _ members: [(key: String, value: JSONValue)], isForm: Bool = false
   ) throws(Failure) -> [(key: String, value: JSONValue)] {
@@ -323,7 +322,7 @@ extension CurlFields {
 
   // MARK: Headers
 
-  /// Those that say something about the sign-in, in the spelling of the line.
+  /// The headers that matter for the sign-in, as spelled in the line.
   mutating func kept(
     _ headers: [(name: String, value: String)]
   ) throws(Failure) -> [(name: String, value: String)] {
@@ -339,7 +338,7 @@ extension CurlFields {
         note(told)
         continue
       }
-      // A browser takes anything; who signs in wants the answer of the API.
+      // A browser accepts anything; a sign-in needs the answer of the API.
       if lower == "accept", header.value == "*/*" { continue }
       guard HeaderSyntax.isToken(header.name), !HeaderSyntax.isForbiddenInRecipe(header.name),
         HeaderSyntax.isRecipeValue(header.value), !seen.contains(lower)
@@ -373,7 +372,7 @@ extension CurlFields {
     return table
   }
 
-  /// What the browser says of itself, what belongs to one connection, and numbers of one request.
+  /// Whether the header describes the browser, one connection or one request.
   private static func isNoise(_ name: String) -> Bool {
     noise.contains(name)
       || ["sec-", "if-", "x-datadog-", "x-b3-", "x-newrelic-"].contains {
@@ -396,7 +395,7 @@ extension CurlFields {
   ]
   private static let cookieNote = "cookies were left out: authctl keeps its own"
 
-  /// Notes what `line` itself could not take over.
+  /// Notes the parts of `line` that a recipe cannot take.
   mutating func noteOmissions(of line: CurlLine) {
     for option in line.dropped {
       let isCookie = option == "-b" || option == "--cookie"

@@ -1,10 +1,10 @@
-/// A request as a `curl` command line tells it (curl(1)); read, never run.
+/// The request of a `curl` command line (curl(1)), parsed and never run.
 ///
-/// It holds what was pasted, passwords included, as plain text; nothing in it is wiped.
+/// It keeps the pasted text, including passwords, in plain memory that is never wiped.
 package struct CurlLine: Sendable {
   /// The method (RFC 9110, section 9): that of `-X`, else what the other options imply.
   package private(set) var method = "GET"
-  /// The URL as it stands, with the data of `-G` and `--url-query` behind it.
+  /// The URL as written, followed by the data of `-G` and `--url-query`.
   package private(set) var url = ""
   /// The headers of `-H` in their order, and those of `-A`, `-e` and `--oauth2-bearer`.
   package private(set) var headers: [(name: String, value: String)] = []
@@ -12,15 +12,15 @@ package struct CurlLine: Sendable {
   package private(set) var data: String?
   /// The fields of `-F` and `--form-string`.
   package private(set) var parts: [(name: String, value: String)] = []
-  /// Whether `--json` stands there, which says what the body is.
+  /// Whether `--json` is given, which sets the type of the body.
   package private(set) var isJSON = false
   /// `NAME:PASSWORD` or `NAME` of `-u`.
   package private(set) var user: String?
-  /// Options that change how the request is signed in: `--digest` and the like.
+  /// An option for another way to sign in: `--digest` and so on.
   package private(set) var otherSignIn: String?
-  /// What was understood and is not kept, as spelled: `-b`, `-k`.
+  /// Recognized options that are not kept, as spelled: `-b`, `-k`.
   package private(set) var dropped: [String] = []
-  /// What stands beside or behind the command and was not read, in words.
+  /// Text beside or after the command that was not read, in words.
   package private(set) var leftOut: [String] = []
   /// Options that cannot be expressed, as spelled, without their values.
   package private(set) var unknown: [String] = []
@@ -31,15 +31,15 @@ package struct CurlLine: Sendable {
   private var globs = true
   private var query: [String] = []
 
-  /// Reads one command line: the browsers' "Copy as cURL (bash)", or one out of a manual.
+  /// Parses one command line: a browser's "Copy as cURL (bash)", or one from a manual.
   ///
-  /// - Throws: `Failure` of kind `usage` for what is not one curl command, wants a file or would
-  ///   have to be run; no word of the line is in it but the spelling of options.
+  /// - Throws: `Failure` of kind `usage` if the text is not one curl command, needs a file or would
+  ///   have to be run; it quotes nothing from the line except the spelling of options.
   package init(_ text: String) throws(Failure) {
     let line = try ShellWords(text)
     leftOut = line.leftOut
     var words = line.words[...]
-    // The prompt, copied with the line.
+    // The shell prompt, copied with the line.
     if let first = words.first, ["$", "%"].contains(first) { words.removeFirst() }
     guard let program = words.popFirst() else { throw Failure(.usage, "there is no curl command") }
     guard Self.isCurl(program) else {
@@ -71,9 +71,9 @@ package struct CurlLine: Sendable {
 
   // MARK: - Options
 
-  /// `--name`, `--name value` or, which curl does not know but people write, `--name=value`.
+  /// Reads `--name`, `--name value` or `--name=value`, which curl does not know but people write.
   ///
-  /// - Returns: false where the first request ends.
+  /// - Returns: false at the end of the first request.
   private mutating func readLong(
     _ bytes: [UInt8], _ words: inout ArraySlice<String>, _ urls: inout [String]
   ) throws(Failure) -> Bool {
@@ -92,7 +92,7 @@ package struct CurlLine: Sendable {
     return true
   }
 
-  /// `-s`, `-sS`, `-XPOST`, `-X POST`: the first letter that takes a value has the rest for it.
+  /// Reads `-s`, `-sS`, `-XPOST`, `-X POST`: the first letter with a value takes the rest for it.
   private mutating func readShort(
     _ bytes: [UInt8], _ words: inout ArraySlice<String>, _ urls: inout [String]
   ) throws(Failure) -> Bool {
@@ -164,7 +164,7 @@ package struct CurlLine: Sendable {
     }
   }
 
-  /// The spelling of an option. What is not one may be a password gone astray.
+  /// The spelling of an option. Anything else may be a misplaced password.
   private static func shown(_ spelled: String) -> String {
     let isName = spelled.utf8.count <= 40 && spelled.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F }
     return isName ? spelled : "an option"
@@ -178,7 +178,7 @@ package struct CurlLine: Sendable {
 
   // MARK: - Headers and bodies
 
-  /// `Name: value`; `Name;` is one without a value, `Name:` takes away one of curl's own.
+  /// Reads `Name: value`; `Name;` has no value, and `Name:` removes one of curl's own.
   private mutating func addHeader(_ text: String) throws(Failure) {
     if text.utf8.first == UInt8(ascii: "@") {
       throw Failure(.usage, "-H: headers from a file cannot be read from a pasted line")
@@ -201,7 +201,7 @@ package struct CurlLine: Sendable {
     data = data.map { $0 + separator + text } ?? text
   }
 
-  /// `content`, `=content` or `name=content`; what is behind the name is encoded.
+  /// Reads `content`, `=content` or `name=content` and encodes the content.
   private func encoded(_ text: String, _ spelled: String) throws(Failure) -> String {
     let bytes = text.utf8
     var builder = SecretBuilder()
@@ -219,8 +219,8 @@ package struct CurlLine: Sendable {
     return builder.secret().withBytes { String(decoding: $0, as: UTF8.self) }
   }
 
-  /// `name=content`: content in quotes, or up to the semicolon behind which type and the like
-  /// stand. `--form-string` takes it as it is.
+  /// Reads `name=content`: the content is quoted or ends at a semicolon, before the type and so on.
+  /// `--form-string` takes it as is.
   private mutating func addPart(
     _ text: String, _ spelled: String, isLiteral: Bool
   ) throws(Failure) {
@@ -250,7 +250,7 @@ package struct CurlLine: Sendable {
     parts.append((name, String(decoding: value, as: UTF8.self)))
   }
 
-  /// The text between quotation marks; `\"` and `\\` are escapes. Nil when they do not close.
+  /// The text between quotation marks, with escapes `\"` and `\\`; nil if they do not close.
   private static func unquoted(_ bytes: ArraySlice<UInt8>) -> [UInt8]? {
     var value: [UInt8] = []
     var iterator = bytes.dropFirst().makeIterator()
@@ -294,7 +294,7 @@ package struct CurlLine: Sendable {
     }
   }
 
-  /// Before the fragment, which curl does not send.
+  /// Adds the query before the fragment, which curl does not send.
   private mutating func addQuery() {
     let added = query.filter { !$0.isEmpty }.joined(separator: "&")
     guard !added.isEmpty else { return }
@@ -307,8 +307,8 @@ package struct CurlLine: Sendable {
     }
   }
 
-  /// curl reads `{a,b}` as several URLs; a backslash before a bracket or brace takes that away,
-  /// and Safari and Chrome write it.
+  /// Refuses `{a,b}`, which curl reads as several URLs, and removes the backslashes that Safari and
+  /// Chrome write before a bracket or brace.
   private static func withoutGlobs(_ text: String) throws(Failure) -> String {
     var out: [UInt8] = []
     let bytes = Array(text.utf8)

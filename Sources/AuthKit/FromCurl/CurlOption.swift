@@ -1,18 +1,18 @@
-/// What an option of curl means for the request (curl(1), as of 8.17).
+/// The meaning of a curl option for the request (curl(1), as of 8.17).
 enum CurlOption: Equatable {
   case method, url, header, userAgent, referer, bearer
   case data, rawData, encodedData, json, form, literalForm, urlQuery, user, upload
   case get, head, globOff, next
   /// A way to sign in that no recipe has: `--digest`.
   case signIn, signInValue
-  /// Understood and never kept: `--insecure`, `--cookie`.
+  /// Recognized and never kept: `--insecure`, `--cookie`.
   case dropped, droppedValue
-  /// Of no weight for the request: where the answer goes, how long to wait, what is printed.
+  /// Irrelevant to the request: where the answer goes, how long to wait, what is printed.
   case silent, silentValue
-  /// Not expressed by a recipe, or not known.
+  /// Unknown, or not possible in a recipe.
   case other, otherValue
 
-  /// Whether the next word belongs to it.
+  /// Whether the option takes the next word as its value.
   var takesValue: Bool {
     switch self {
     case .method, .url, .header, .userAgent, .referer, .bearer, .data, .rawData, .encodedData,
@@ -31,7 +31,7 @@ enum CurlOption: Equatable {
     } else if text.starts(with: "expand-".utf8) {
       self = .otherValue
     } else if text.starts(with: "no-".utf8) {
-      // curl takes --no- before every option that is a switch.
+      // curl accepts --no- before every option that is a switch.
       let positive = Self.known[String(decoding: text.dropFirst(3), as: UTF8.self)]
       self = positive.map { $0.takesValue ? .other : .silent } ?? .other
     } else {
@@ -102,7 +102,7 @@ enum CurlOption: Equatable {
     unix-socket upload-flags variable vlan-priority
     """
 
-  /// The long names of the letters that curl has; any other is an option without a value.
+  /// The long names of curl's letters; any other letter is an option without a value.
   private static let letters: [UInt8: String] = {
     var letters: [UInt8: String] = [:]
     for pair in letterNames.utf8.split(whereSeparator: { $0 == 0x20 || $0 == 0x0A }) {

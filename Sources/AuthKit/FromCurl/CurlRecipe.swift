@@ -1,25 +1,25 @@
-/// The sign-in that a pasted curl command shows, as the settings of a profile.
+/// The sign-in in a pasted curl command, as the settings of a profile.
 ///
-/// Name and password come out of it and stand in none of the settings; what looks like another
+/// The settings contain neither the user name nor the password; anything else that looks like a
 /// secret is asked for or left out (rule C9).
 package struct CurlRecipe {
-  /// The origin: what a profile's `url` is.
+  /// The origin, for a profile's `url`.
   package let url: String
-  /// Keys of `[login]` with their values, and `public` where a name asks for it.
+  /// Keys of `[login]` with their values, and `public` if a name needs it.
   package let settings: [(key: String, value: JSONValue)]
-  /// The name that stood in the line.
+  /// The user name in the line.
   package let username: String?
-  /// The password that stood in the line.
+  /// The password in the line.
   package let password: SharedSecret?
-  /// What was left out or could not be expressed, a sentence each; no value of the line.
+  /// Parts that were left out or cannot be expressed, one sentence each, without values.
   package let notes: [String]
 
   /// Makes a recipe of `line`.
   ///
-  /// - Parameter asking: Puts a question to the person, where no known name of a field says which
-  ///   holds the name or the password; nil where nobody may be asked.
-  /// - Throws: `Failure` of kind `usage` for a request that holds no password, several, or what no
-  ///   recipe can say; it quotes names of fields alone. What `asking` throws.
+  /// - Parameter asking: puts a question to the user if no known field name shows which field holds
+  ///   the user name or the password; nil if there is no one to ask.
+  /// - Throws: `Failure` of kind `usage` for a request without a password, with several, or that no
+  ///   recipe can express; it quotes only names of fields. Whatever `asking` throws.
   package init(
     _ line: CurlLine, asking: ((String) throws(Failure) -> String)? = nil
   ) throws(Failure) {
@@ -77,7 +77,7 @@ package struct CurlRecipe {
     line.headers.first { $0.name.asciiLowercased == "authorization" }?.value
   }
 
-  /// Name and password of HTTP Basic (RFC 7617): of the header, of `-u`, of the URL.
+  /// The name and password of HTTP Basic (RFC 7617), from the header, `-u` or the URL.
   private static func basic(
     _ line: CurlLine, _ target: CurlTarget
   ) throws(Failure) -> (user: String, password: String?)? {
@@ -106,10 +106,10 @@ package struct CurlRecipe {
 struct CurlTarget {
   /// Scheme, host and port.
   let origin: String
-  /// Its path, fit for `login.path`; an absolute URL where it begins with two slashes.
+  /// The path, ready for `login.path`; an absolute URL if it begins with two slashes.
   let path: String
   let query: [(name: String, value: String)]
-  /// Name and password that stood before the host, joined by a colon.
+  /// The user name and password before the host, joined by a colon.
   let user: String?
   private(set) var notes: [String] = []
 
@@ -147,7 +147,7 @@ struct CurlTarget {
     query = try FormText.pairs(String(decoding: bytes[mark...].dropFirst(), as: UTF8.self))
   }
 
-  /// `shop.example:8080` looks like a scheme.
+  /// Whether it is like `shop.example:8080`, which looks like a scheme.
   private static func isHostAndPort(_ bytes: [UInt8]) -> Bool {
     guard let colon = bytes.firstIndex(of: UInt8(ascii: ":")) else { return false }
     return bytes[(colon + 1)...].first?.isDigit ?? false

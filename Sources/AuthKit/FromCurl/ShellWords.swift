@@ -1,28 +1,28 @@
-/// One command line, taken apart as Bash would (bash(1), QUOTING): quotes, backslashes, comments.
+/// One command line, split as Bash does it (bash(1), QUOTING): quotes, backslashes, comments.
 ///
-/// Nothing is expanded and nothing is run: what Bash would fill in by itself is refused. Messages
-/// name the line of the text and never quote it, because it holds passwords.
+/// Nothing is expanded or run: text that Bash would fill in is refused. Messages name the line of
+/// the text and never quote it, because it holds passwords.
 struct ShellWords {
   /// The words of the first command.
   private(set) var words: [String] = []
-  /// What stands beside or behind the command and was not read: `|`, `>`.
+  /// Text beside or after the command that was not read: `|`, `>`.
   private(set) var leftOut: [String] = []
 
-  /// Bytes of text that are read at all.
+  /// The maximum size of the text, in bytes.
   static let maximumSize = 1 << 20
 
   private let bytes: [UInt8]
   private var at = 0
   private var word: [UInt8] = []
   private var isInWord = false
-  /// Whether the word so far is digits outside of quotes, as the 2 of `2>` is.
+  /// Whether the word so far is unquoted digits, like the 2 of `2>`.
   private var isNumber = true
-  /// Where bytes of the word come from `\xHH` or `\NNN` and are not ASCII.
+  /// The positions of non-ASCII bytes that come from `\xHH` or `\NNN`.
   private var escaped: [Int] = []
 
   /// Reads the first command of `text`.
   ///
-  /// - Throws: `Failure` of kind `usage`, without a word of the text.
+  /// - Throws: `Failure` of kind `usage`, which quotes nothing from the text.
   init(_ text: String) throws(Failure) {
     bytes = Array(text.utf8)
     guard bytes.count <= Self.maximumSize else {
@@ -97,8 +97,8 @@ struct ShellWords {
     escaped = []
   }
 
-  /// The word. Firefox and Safari write U+00E9 as `\xe9`, which is a lone byte to Bash: where the
-  /// bytes are not UTF-8, the escapes are read as those browsers mean them.
+  /// The word. Firefox and Safari write U+00E9 as `\xe9`, a single byte in Bash: if the bytes are
+  /// not UTF-8, the escapes have the browsers' meaning.
   private func text() -> String {
     if escaped.isEmpty { return String(decoding: word, as: UTF8.self) }
     if let text = String(validating: word, as: UTF8.self) { return text }
@@ -119,7 +119,7 @@ struct ShellWords {
     while let byte = peek(), byte != UInt8(ascii: "\n") { at += 1 }
   }
 
-  /// The number of bytes of the line end here: CR LF or LF, nil where there is none.
+  /// The length of a line end here, CR LF or LF, in bytes; nil if there is none.
   private func lineEnd(_ ahead: Int) -> Int? {
     if peek(ahead) == UInt8(ascii: "\n") { return 1 }
     return peek(ahead) == UInt8(ascii: "\r") && peek(ahead + 1) == UInt8(ascii: "\n") ? 2 : nil
@@ -133,7 +133,7 @@ struct ShellWords {
     return ahead
   }
 
-  /// A line goes on after a backslash, also where a copy left spaces behind it.
+  /// A backslash continues the line, even if a copy left spaces after it.
   private mutating func backslash() {
     let end = blanks(1)
     if let length = lineEnd(end) {
@@ -181,7 +181,7 @@ struct ShellWords {
     leaveOutRest(behind: "&")
   }
 
-  /// `> file`, `2>&1`, `&>> file`: where the answer goes is nothing of the request.
+  /// Skips `> file`, `2>&1`, `&>> file`: the output is not part of the request.
   private mutating func output() throws(Failure) {
     if isNumber { dropWord() }
     endWord()
@@ -241,7 +241,7 @@ struct ShellWords {
     throw problem("a \" that is not closed", at: start)
   }
 
-  /// `$'...'` and `$"..."` are quotes; a `$` that Bash fills in is refused; any other is a `$`.
+  /// `$'...'` and `$"..."` are quotes; a `$` that Bash expands is refused; others are literal.
   private mutating func dollar(isQuoted: Bool = false) throws(Failure) {
     switch peek(1) ?? 0 {
     case UInt8(ascii: "'") where !isQuoted: try ansiQuoted()
@@ -307,7 +307,7 @@ struct ShellWords {
     }
   }
 
-  /// An unknown escape stands for itself, backslash and all.
+  /// Keeps an unknown escape as is, including its backslash.
   private mutating func keep(_ letter: UInt8) {
     word.append(UInt8(ascii: "\\"))
     word.append(letter)
@@ -329,7 +329,7 @@ struct ShellWords {
     word.append(UInt8(truncatingIfNeeded: value))
   }
 
-  /// A code point. Browsers write one beyond U+FFFF as its two UTF-16 halves.
+  /// Appends a code point. Browsers write one beyond U+FFFF as two UTF-16 surrogates.
   private mutating func append(_ code: UInt32) throws(Failure) {
     var code = code
     if (0xD800...0xDBFF).contains(code), peek() == UInt8(ascii: "\\"),
@@ -362,7 +362,7 @@ struct ShellWords {
     return problem("a backquote, which Bash would run", hint: "put in what it stands for")
   }
 
-  /// U+2000 to U+2FFF: quotation marks and dashes that a word processor made.
+  /// U+2000 to U+2FFF: quotation marks and dashes from a word processor.
   private mutating func generalPunctuation() throws(Failure) {
     if peek(1) == 0x80, let third = peek(2) {
       let isDash = third == 0x93 || third == 0x94
@@ -376,7 +376,7 @@ struct ShellWords {
 
   static let copyHint = "copy the request as cURL (bash)"
 
-  /// What is wrong, with the line where it stands.
+  /// A failure that names the line.
   private func problem(_ what: String, at offset: Int? = nil, hint: String? = nil) -> Failure {
     let end = min(offset ?? at, bytes.count)
     let line = 1 + bytes[..<end].reduce(0) { $0 + ($1 == UInt8(ascii: "\n") ? 1 : 0) }

@@ -1,15 +1,15 @@
-/// The table `[detect]` of a preset: by what a product shows itself to a GET without credentials.
+/// The table `[detect]` of a preset: how a product answers a GET without credentials.
 struct Fingerprint {
   /// The preset's name.
   var preset: String
   var path: String
   var statuses: [Int]
-  /// Any one of them holds.
+  /// One of them must hold.
   var conditions: [Condition]
-  /// Any one of them stands in the body.
+  /// One of them must be in the body.
   var texts: [String]
 
-  /// Of all presets that have one.
+  /// The fingerprints of all presets that have one.
   static func all() -> [Fingerprint] {
     Presets.names.compactMap { name in
       var values = ProfileValues()
@@ -21,9 +21,9 @@ struct Fingerprint {
     }
   }
 
-  /// What `values` say of it; nil when there is no such table.
+  /// Reads the table from `values`; nil if it is absent.
   ///
-  /// - Throws: `Failure` of kind `usage` for a table that says too little.
+  /// - Throws: `Failure` of kind `usage` for an incomplete table.
   static func read(_ values: ProfileValues, _ preset: String) throws(Failure) -> Fingerprint? {
     guard values.firstKey(of: "detect") != nil else { return nil }
     let mark = Fingerprint(

@@ -2,15 +2,16 @@ internal import Glibc
 
 /// A file that a profile names: `network.ca_file`, `client_cert`, `client_key`.
 enum NamedFile {
-  /// The largest that is read; the authorities of a system have a fifth of a MiB.
+  /// The maximum size; a system's CA bundle has about a fifth of a MiB.
   private static let largest = 16 << 20
 
-  /// What tells the content of the file at `path` from another: its SHA-256.
+  /// Returns the SHA-256 of the file at `path`, which changes with its content.
   ///
-  /// One of root's below /etc or /usr is the system's: it is renewed by the package manager, and
-  /// whoever could change it needs no profile. Its place stands for what is in it.
+  /// A file of root's in /etc or /usr belongs to the system: the package manager renews it, and
+  /// anyone who could change it needs no profile. Its path identifies it.
   ///
-  /// - Returns: `system`; empty for a file that cannot be read, and without libcrypto: nothing is sent then either.
+  /// - Returns: the digest; `system` for a system file; empty if the file cannot be read or without
+  ///   libcrypto, when nothing is sent either.
   static func digest(of path: String) -> String {
     let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
     guard descriptor >= 0 else { return "" }

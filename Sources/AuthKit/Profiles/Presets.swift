@@ -1,4 +1,4 @@
-/// The recipes that authctl knows: `Presets/*.toml`, embedded in the binary.
+/// The presets: `Presets/*.toml`, embedded in the binary.
 package enum Presets {
   private static let defaultsName = "defaults"
 
@@ -7,13 +7,13 @@ package enum Presets {
     EmbeddedPresets.texts.map(\.name).filter { $0 != defaultsName }.sorted()
   }
 
-  /// The text of the preset called `name`, comments and all; nil when there is none.
+  /// The text of the preset called `name`, including comments; nil if there is none.
   package static func text(_ name: String) -> String? {
     guard name != defaultsName else { return nil }
     return EmbeddedPresets.texts.first { $0.name.utf8.elementsEqual(name.utf8) }?.text
   }
 
-  /// The text of the preset that a person calls `name`.
+  /// The text of the preset called `name`, from user input.
   ///
   /// - Throws: `usage` when there is none, naming the nearest.
   package static func text(called name: String) throws(Failure) -> String {
@@ -23,14 +23,14 @@ package enum Presets {
       hint: nearest(name, in: names).map { "did you mean \($0)?" } ?? "authctl profile presets")
   }
 
-  /// What the preset is, in one line: its first comment.
+  /// The preset's description in one line: its first comment.
   package static func summary(_ name: String) -> String {
     guard let text = text(name), text.utf8.starts(with: "# ".utf8) else { return "" }
     let line = text.utf8.dropFirst(2).prefix { $0 != 0x0A }
     return String(decoding: line, as: UTF8.self)
   }
 
-  /// What holds where neither preset nor profile says otherwise.
+  /// The values that apply when neither preset nor profile sets them.
   static var defaults: String {
     EmbeddedPresets.texts.first { $0.name == defaultsName }?.text ?? ""
   }

@@ -1,22 +1,22 @@
-/// One API: where it is and how it wants to be spoken to.
+/// One API: its URL and how to sign in to it and call it.
 package struct Profile: Sendable {
-  /// The profile's name; for a profile read in place its real path.
+  /// The profile's name or, for a profile used in place, its real path.
   package var name: String
-  /// The file it came from; none for the one that `AUTHCTL_URL` makes.
+  /// The profile's file; nil for the profile that `AUTHCTL_URL` makes.
   package var file: String?
-  /// The base URL, as the file has it.
+  /// The base URL, as written in the file.
   package var url: String
   /// The preset's name.
   package var preset: String?
   /// The default account.
   package var account: String?
-  /// How the API wants to be spoken to.
+  /// How to sign in to the API and call it.
   package var recipe: Recipe
-  /// Every value in force with where it comes from, in the order of the schema.
+  /// Every value in force and where it comes from, in the order of the schema.
   package var values: [EffectiveValue]
-  /// Whether it is new and in no file yet: it may never be kept.
+  /// Whether it is new and not in a file yet: it may never be saved.
   package var isDraft = false
-  /// The text that was read, for a file that is used in place; nil for all others.
+  /// The text of a file that is used in place; nil for other profiles.
   var textInPlace: String?
 
   init(
@@ -34,7 +34,7 @@ package struct Profile: Sendable {
 }
 
 extension Profile {
-  /// Headers of an answer in which the recipe finds a secret.
+  /// Answer headers in which the recipe finds a secret.
   package var secretAnswerHeaders: [String] {
     let session = recipe.session
     let taken = (recipe.secondFactor?.take ?? []) + (recipe.prefetch?.take ?? [])
@@ -44,7 +44,7 @@ extension Profile {
     }
   }
 
-  /// Headers of an answer whose values are not shown unasked, in lower case (rule B3).
+  /// Answer headers whose values are masked by default, in lower case (rule B3).
   package var maskedHeaders: Set<String> {
     let cookies = recipe.request.cookies ? ["set-cookie"] : []
     return Set(
@@ -58,16 +58,16 @@ extension Profile {
       || name == "cookie" && recipe.request.cookies
   }
 
-  /// Headers of a request in which the recipe puts a value.
+  /// Request headers that the recipe fills with a value.
   package var filledHeaders: [String] {
     let calls = calls.flatMap(\.call.headers)
     return recipe.request.carriers + calls.filter { !$0.value.names.isEmpty }.map(\.name)
   }
 
-  /// Whether a call of the recipe may have a secret in its URL.
+  /// Whether a call of the recipe can have a secret in its URL.
   package var putsSecretsInURLs: Bool { calls.contains { $0.call.secretsInURL } }
 
-  /// Every call of the recipe with the table that it stands in.
+  /// Every call of the recipe, with its table.
   var calls: [(table: String, call: RecipeRequest)] {
     let all: [(String, RecipeRequest?)] = [
       ("login", recipe.login), ("register", recipe.register), ("otp", recipe.secondFactor?.call),

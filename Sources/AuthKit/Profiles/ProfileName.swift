@@ -1,6 +1,6 @@
 extension ProfileStore {
-  /// Whether `text` can be a profile's name: a letter or digit, then up to 63 letters, digits, dots,
-  /// `_` and `-`, not ending in `.toml` (rule B18).
+  /// Whether `text` is a valid profile name: a letter or digit, then up to 63 letters, digits,
+  /// dots, `_` and `-`, not ending in `.toml` (rule B18).
   package static func isName(_ text: String) -> Bool {
     guard let first = text.utf8.first, first.isLetterOrDigit, text.utf8.count <= 64 else {
       return false
@@ -8,7 +8,7 @@ extension ProfileStore {
     return text.utf8.allSatisfy(isNameByte) && !text.ends(withBytesOf: ".toml")
   }
 
-  /// - Throws: `Failure` of kind `usage` for what is no name.
+  /// - Throws: `Failure` of kind `usage` for an invalid name.
   static func check(name: String) throws(Failure) {
     guard isName(name) else {
       throw Failure(
@@ -17,8 +17,8 @@ extension ProfileStore {
     }
   }
 
-  /// The name that a profile gets from its host: the first label that is neither `api` nor `www`,
-  /// the whole host when that is taken, then with a number; an address as a whole.
+  /// Returns a name for a profile from its host: the first label other than `api` and `www`, or the
+  /// whole host if that is taken or an address; then with a number.
   package static func name(fromHost host: String, taken: [String]) -> String {
     let bytes = Array(host.asciiLowercased.utf8)
     let labels = bytes.split(separator: UInt8(ascii: "."))
@@ -41,7 +41,7 @@ extension ProfileStore {
     }
   }
 
-  /// Makes a name of any bytes.
+  /// Makes a valid name from any bytes.
   private static func fitted(_ bytes: ArraySlice<UInt8>) -> String {
     let replaced = bytes.map { isNameByte($0) ? $0 : UInt8(ascii: "-") }
     let kept = replaced.drop { !$0.isLetterOrDigit }.prefix(64)

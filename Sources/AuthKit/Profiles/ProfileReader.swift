@@ -1,12 +1,12 @@
-/// Makes a `Profile` of TOML text (design 5).
+/// Makes a `Profile` from TOML text (design 5).
 package enum ProfileReader {
-  /// Reads the text of a profile. Keys in force are the file's own, then the preset's, then the
-  /// built-in ones; a value replaces the one below it whole, also where it is a list or a table.
+  /// Reads the text of a profile. The file's values take precedence over the preset's, and these
+  /// over the built-in ones; a list or a table is replaced as a whole.
   ///
   /// - Parameters:
-  ///   - name: the profile's name, or the real path of one that is read in place.
-  ///   - file: the file it came from: relative file names start at its folder.
-  ///   - label: what messages call the file; `file` itself when not given.
+  ///   - name: the profile's name, or the real path of a profile used in place.
+  ///   - file: the profile's file; relative file names refer to its folder.
+  ///   - label: the name of the file in messages; nil for `file` itself.
   /// - Throws: `Failure` of kind `usage` that names file, line and key.
   package static func read(
     text: String, name: String, file: String?, label: String? = nil
@@ -15,7 +15,7 @@ package enum ProfileReader {
     return try read(document, name: name, file: file, ignoring: [])
   }
 
-  /// The mistakes of the text, in its order, a hundred at most; none, when it is a profile.
+  /// The mistakes in the text, in its order, at most a hundred; empty if the profile is valid.
   ///
   /// - Parameters: as of `read`.
   package static func mistakes(
@@ -25,7 +25,7 @@ package enum ProfileReader {
     do throws(Failure) { document = try TOMLDocument(text, label: label ?? file ?? name) } catch {
       return [error]
     }
-    // Each mistake hides those behind it: its key is taken out and the rest is read again.
+    // A mistake hides those after it: ignore its key and read the rest again.
     var found: [Failure] = []
     var ignoring: [[String]] = []
     while found.count < mostMistakes {
@@ -44,7 +44,7 @@ package enum ProfileReader {
     return found.sorted { order($0) < order($1) }
   }
 
-  /// So many are told; a file with more is not a profile.
+  /// The maximum to report; a file with more is not a profile.
   private static let mostMistakes = 100
 
   private static func read(
@@ -87,14 +87,14 @@ package enum ProfileReader {
 
   private static let exampleURL = "https://api.example.com"
 
-  /// What a call means where it does not say so, for `profile show`.
+  /// Sets the implied values of calls, for `profile show`.
   private static func setImpliedValues(_ values: inout ProfileValues) {
     for table in ProfileSchema.callTables where values.has("\(table).path") {
       values.setDefault("\(table).method", .string(RecipeReader.method(of: table)))
       values.setDefault(
         "\(table).authorization", .string(RecipeReader.authorization(of: table).rawValue))
       let encoding = values.has("\(table).body") ? RecipeRequest.Encoding.json : .none
-      // A body may also come of --field alone, and then it is JSON.
+      // A body can also come from --field only; it is then JSON.
       let takesFields = table == "login" || table == "register"
       values.setDefault(
         "\(table).encoding", .string((takesFields ? .json : encoding).rawValue))
@@ -102,7 +102,7 @@ package enum ProfileReader {
     }
   }
 
-  /// Rule B18.
+  /// The account (rule B18).
   private static func account(_ values: ProfileValues) throws(Failure) -> String? {
     guard let account = try values.text("account") else { return nil }
     guard account.utf8.count <= 256 else {

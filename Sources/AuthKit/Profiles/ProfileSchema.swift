@@ -1,6 +1,6 @@
-/// The keys that a profile, a preset and `config.toml` may hold (design 5).
+/// The keys that a profile, a preset and `config.toml` can contain (design 5).
 enum ProfileSchema {
-  /// What a value must look like. Finer rules are in `ProfileValues` and `RecipeReader`.
+  /// The type of a value. `ProfileValues` and `RecipeReader` check the details.
   enum Kind: Equatable {
     case text
     case choice([String])
@@ -13,7 +13,7 @@ enum ProfileSchema {
     /// Names and values of any kind.
     case table
 
-    /// For messages: what must be there.
+    /// The type, for messages.
     var described: String {
       switch self {
       case .text: "text"
@@ -94,7 +94,7 @@ enum ProfileSchema {
       Key(name: "network.idle_timeout", kind: .number),
     ] + markKeys
 
-  /// By what a product shows itself (`authctl profile detect`); of use in presets alone.
+  /// How to recognize a product (`authctl profile detect`); only for presets.
   private static let markKeys = [
     Key(name: "detect.path", kind: .text), Key(name: "detect.status", kind: .numbers),
     Key(name: "detect.when", kind: .texts), Key(name: "detect.text", kind: .texts),
@@ -132,7 +132,7 @@ enum ProfileSchema {
         ?? suggestionElsewhere(for: name, in: keys))
   }
 
-  /// The key of a constant of the recipe, `vars.NAME`: any name will do.
+  /// The key of a constant of the recipe, `vars.NAME`, with any name.
   private static func variable(_ name: String) -> Key? {
     let path = name.utf8.split(
       separator: UInt8(ascii: "."), maxSplits: 1, omittingEmptySubsequences: false)
@@ -144,7 +144,7 @@ enum ProfileSchema {
 
   /// The entries of `document`, flattened to known keys.
   ///
-  /// - Parameter ignoring: keys, by their names from the root, that are taken for absent.
+  /// - Parameter ignoring: keys, by their names from the root, to treat as absent.
   /// - Throws: `Failure` of kind `usage` for the first unknown key, with its place and the nearest.
   static func entries(
     of document: TOMLDocument, keys: [Key] = keys, tables: [String] = tables,
@@ -198,8 +198,8 @@ enum ProfileSchema {
     return found
   }
 
-  /// Reads the value of `--set KEY=VALUE`: text as it stands, one text where a list is due is a
-  /// list of one, tables and lists as JSON or TOML.
+  /// Parses the value of `--set KEY=VALUE`: text as is; a single text for a list is a list of one;
+  /// tables and lists as JSON or TOML.
   ///
   /// - Throws: `Failure` of kind `usage`.
   static func value(of key: Key, from text: String) throws(Failure) -> JSONValue {
@@ -236,7 +236,7 @@ enum ProfileSchema {
   // MARK: - Parts
 
   private static func structured(_ text: String) -> JSONValue? {
-    // JSON first: `{"a":1}` is no TOML, while `{ a = 1 }` is no JSON.
+    // JSON first: `{"a":1}` is not TOML, and `{ a = 1 }` is not JSON.
     if let value = try? JSONValue.parse(text) { return value }
     guard !text.utf8.contains(0x0A) else { return nil }
     return (try? TOMLDocument("value = \(text)", label: "value"))?.value(at: ["value"])
@@ -262,7 +262,7 @@ enum ProfileSchema {
     nearest(name, in: names).map { "did you mean \($0)?" }
   }
 
-  /// A key that stands in the wrong table.
+  /// A suggestion for a key in the wrong table.
   private static func suggestionElsewhere(for name: String, in keys: [Key]) -> String? {
     let last = String(
       decoding: name.utf8.split(separator: UInt8(ascii: ".")).last ?? [], as: UTF8.self)

@@ -1,14 +1,14 @@
-/// The configuration folder: `config.toml` and the profiles beside it (design 5).
+/// The configuration folder: `config.toml`, and the profiles in `profiles/` (design 5).
 package struct ProfileStore: Sendable {
-  /// `$XDG_CONFIG_HOME/authctl`, or what `AUTHCTL_CONFIG_DIR` says.
+  /// `$XDG_CONFIG_HOME/authctl`, or the value of `AUTHCTL_CONFIG_DIR`.
   package let configDirectory: String
   private let home: String?
-  /// The hint of "there is no such profile" where there is no home folder to have profiles in.
+  /// The hint for an unknown profile when there is no home folder.
   package let homelessHint: String?
 
   /// - Parameters:
   ///   - home: the home folder, shown as `~` in messages.
-  ///   - homelessHint: what to set where there is none.
+  ///   - homelessHint: how to set a configuration folder when there is no home folder.
   package init(configDirectory: String, home: String? = nil, homelessHint: String? = nil) {
     self.configDirectory = configDirectory
     self.home = home
@@ -29,9 +29,9 @@ package struct ProfileStore: Sendable {
 
   // MARK: - Profiles
 
-  /// The names of all profiles, in the order of their bytes. Files of other names are no profiles.
+  /// The names of all profiles, sorted by bytes. Files with other names are ignored.
   ///
-  /// - Throws: `Failure` of kind `usage` for folders that others may write, `failed` for I/O errors.
+  /// - Throws: `Failure` of kind `usage` if others can write the folders, `failed` for I/O errors.
   package func names() throws(Failure) -> [String] {
     try checkFolders()
     return try ConfigFolder.list(folder)
@@ -43,14 +43,14 @@ package struct ProfileStore: Sendable {
 
   /// The profile called `name`.
   ///
-  /// - Throws: `Failure` of kind `usage` when there is none, naming the nearest, or when its file
-  ///   is wrong or others may write it.
+  /// - Throws: `Failure` of kind `usage` when there is no such profile, naming the nearest, or when
+  ///   its file is invalid or others can write it.
   package func load(_ name: String) throws(Failure) -> Profile {
     try ProfileReader.read(
       text: try text(of: name), name: name, file: path(of: name), label: shown(path(of: name)))
   }
 
-  /// The profile in the file at `path`, read in place; it is named by its real path.
+  /// The profile in the file at `path`, used in place and named by its real path.
   ///
   /// - Throws: `Failure` of kind `usage`.
   package static func load(file path: String) throws(Failure) -> Profile {
@@ -86,10 +86,10 @@ package struct ProfileStore: Sendable {
     return "no profile called \(name)" + (near.map { "; did you mean \($0)?" } ?? "")
   }
 
-  /// Makes a profile of `text`, which must be one: 0600 in folders of 0700.
+  /// Writes `text`, which must be a valid profile, with mode 0600 in folders of mode 0700.
   ///
-  /// - Parameter replacing: over a profile of that name.
-  /// - Throws: `Failure` of kind `usage` when the text is wrong or the name is taken.
+  /// - Parameter replacing: whether to replace an existing profile of that name.
+  /// - Throws: `Failure` of kind `usage` when the text is invalid or the name is taken.
   @discardableResult
   package func write(
     _ text: String, as name: String, replacing: Bool = false
@@ -107,14 +107,14 @@ package struct ProfileStore: Sendable {
     return profile
   }
 
-  /// Refuses, before a sign-in, a folder in which no profile could be written.
+  /// Checks, before a sign-in, that a profile can be written.
   ///
   /// - Throws: `Failure` of kind `failed`.
   package func checkWritable() throws(Failure) { try ConfigFolder.checkWritable(folder) }
 
-  /// What `text` means as the profile `name`; nothing is written.
+  /// Parses `text` as the profile `name`; writes nothing.
   ///
-  /// - Parameter label: what messages call the text; the profile's file when not given.
+  /// - Parameter label: the name of the text in messages; nil for the profile's file.
   /// - Throws: `Failure` of kind `usage`.
   package func read(
     _ text: String, as name: String, label: String? = nil
@@ -124,7 +124,7 @@ package struct ProfileStore: Sendable {
     return try ProfileReader.read(text: text, name: name, file: path, label: label ?? shown(path))
   }
 
-  /// Refuses what cannot be the base URL of an API.
+  /// Checks that `url` can be the base URL of an API.
   ///
   /// - Throws: `Failure` of kind `usage`.
   package static func check(url: String) throws(Failure) {
@@ -136,10 +136,9 @@ package struct ProfileStore: Sendable {
     }
   }
 
-  /// The text of the profile in somebody's file; the names of files in it, which begin at its
-  /// folder, written whole.
+  /// Returns the text of the profile at `path`, with relative file names in it made absolute.
   ///
-  /// - Throws: `Failure` of kind `usage` when there is none, or when others may write it.
+  /// - Throws: `Failure` of kind `usage` when there is no such file, or when others can write it.
   package static func text(ofFile path: String) throws(Failure) -> String {
     let file = try file(path)
     let label = DisplayText.oneLine(path, limit: 200)
@@ -155,10 +154,9 @@ package struct ProfileStore: Sendable {
     return text
   }
 
-  /// The text of a profile of keys and values, in the order given, and what it means; nothing is
-  /// written.
+  /// Makes a profile and its text from keys and values, in the order given; writes nothing.
   ///
-  /// - Parameter like: a profile whose text is the beginning, its account left out.
+  /// - Parameter like: a profile to start from, without its account.
   /// - Throws: `Failure` of kind `usage`.
   package func draft(
     _ name: String, like: String? = nil, settings: [(key: String, value: JSONValue)]
@@ -175,18 +173,18 @@ package struct ProfileStore: Sendable {
     return (profile, text)
   }
 
-  /// The text of a profile without what is one person's: the account.
+  /// The text of a profile without the account, which is personal.
   ///
-  /// - Throws: `Failure` of kind `usage` when there is none.
+  /// - Throws: `Failure` of kind `usage` when there is no such profile.
   package func shareable(_ name: String) throws(Failure) -> String {
     let document = try TOMLDocument(try text(of: name), label: shown(path(of: name)))
     guard document.value(at: ["account"]) != nil else { return document.text }
     return try document.removing(at: ["account"])
   }
 
-  /// Every mistake of a profile; none when it is right.
+  /// Returns every mistake in a profile; empty if it is valid.
   ///
-  /// - Parameter name: its name, or, with a slash, its file.
+  /// - Parameter name: the profile's name or, if it contains a slash, a file's path.
   /// - Throws: `Failure` of kind `usage` when there is no such profile.
   package func mistakes(_ name: String) throws(Failure) -> [Failure] {
     guard name.utf8.contains(UInt8(ascii: "/")) else {
@@ -200,25 +198,25 @@ package struct ProfileStore: Sendable {
       label: DisplayText.oneLine(name, limit: 200))
   }
 
-  /// The keys that a profile may hold, in the order of the file.
+  /// The keys that a profile can contain, in the order of the file.
   package static var keys: [String] {
     ProfileSchema.keys.map(\.name).filter { !$0.utf8.starts(with: "detect.".utf8) }
   }
 
-  /// Reads the right side of `--set KEY=VALUE` as the key's type asks.
+  /// Converts the right side of `--set KEY=VALUE` to the key's type.
   ///
-  /// - Throws: `Failure` of kind `usage` for an unknown key, naming the nearest, or a wrong value.
+  /// - Throws: `Failure` of kind `usage` for an invalid value or unknown key, naming the nearest.
   package static func value(of key: String, from text: String) throws(Failure) -> JSONValue {
     try ProfileSchema.value(of: try ProfileSchema.key(key), from: text)
   }
 
-  /// Changes keys of a profile's file; comments and order stay. The result is checked as a whole
-  /// before it takes the place of the old file.
+  /// Changes keys in a profile's file; comments and order stay. Checks the whole result before it
+  /// replaces the file.
   ///
-  /// - Parameter unset: keys to take out, so that the preset's or the built-in value holds again.
-  /// - Returns: the keys of `unset` that were not there.
-  /// - Throws: `Failure` of kind `usage` for an unknown key, a value that cannot stand there, or
-  ///   where the rest is no profile.
+  /// - Parameter unset: keys to remove, so that the preset's or the built-in value applies again.
+  /// - Returns: the keys of `unset` that were absent.
+  /// - Throws: `Failure` of kind `usage` for an unknown key, an invalid value, or a result that is
+  ///   not a valid profile.
   @discardableResult
   package func change(
     _ name: String, set: [(key: String, value: JSONValue)], unset: [String] = []
@@ -245,9 +243,9 @@ package struct ProfileStore: Sendable {
     return absent
   }
 
-  /// Removes the profile's file, and `default_profile` where it names it.
+  /// Removes the profile's file, and `default_profile` if it names this profile.
   ///
-  /// - Throws: `Failure` of kind `usage` when there is none.
+  /// - Throws: `Failure` of kind `usage` when there is no such profile.
   package func remove(_ name: String) throws(Failure) {
     try Self.check(name: name)
     try checkFolders()
@@ -270,23 +268,23 @@ package struct ProfileStore: Sendable {
 
 // MARK: - config.toml
 
-/// What `config.toml` says.
+/// The settings in `config.toml`.
 package struct Config: Sendable, Equatable {
-  /// The profile that is used when nothing else chooses one.
+  /// The profile to use when nothing else selects one.
   package var defaultProfile: String?
-  /// The store.
+  /// The store for sessions.
   package var store = StoreName.secretService
-  /// Seconds that a store operation may take.
+  /// The time limit of a store operation, in seconds.
   package var storeTimeout = 30.0
-  /// Seconds to wait for another process's refresh.
+  /// How long to wait for another process's refresh, in seconds.
   package var lockTimeout: Double?
 
-  /// Everything is open.
+  /// No setting is given.
   package init() {}
 }
 
 extension ProfileStore {
-  /// Reads `config.toml`; without it, everything is open.
+  /// Reads `config.toml`; without the file, no setting is given.
   ///
   /// - Throws: `Failure` of kind `usage` that names file, line and key.
   package func config() throws(Failure) -> Config {
@@ -294,7 +292,7 @@ extension ProfileStore {
     return try config(try configDocument(), ignoring: [])
   }
 
-  /// Every mistake of `config.toml`.
+  /// Returns every mistake in `config.toml`.
   package func configMistakes() -> [Failure] {
     var found: [Failure] = []
     var ignoring: [[String]] = []
@@ -351,7 +349,7 @@ extension ProfileStore {
     return config
   }
 
-  /// Sets `default_profile`; nil takes it out.
+  /// Sets `default_profile`; nil removes it.
   ///
   /// - Throws: `Failure` of kind `usage` when there is no such profile.
   package func setDefault(_ name: String?) throws(Failure) {

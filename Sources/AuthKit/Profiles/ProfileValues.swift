@@ -1,4 +1,4 @@
-/// The values in force of all layers, each with where it stands, read as the type that is due.
+/// The values in force of all layers, each with its place, read as the type of its key.
 ///
 /// Every failure names file, line and key.
 struct ProfileValues {
@@ -9,14 +9,14 @@ struct ProfileValues {
   }
 
   private var items: [String: Item] = [:]
-  /// Keys that are taken for absent because a mistake in them is told already.
+  /// Keys treated as absent because a mistake in them is already reported.
   private var ignored: [[String]] = []
-  /// The last that was laid on top: the profile's own file.
+  /// The layer added last: the profile's own file.
   private var file: TOMLDocument?
 
-  /// Lays the entries of `document` over those there are, key by key.
+  /// Adds the entries of `document`, which replace existing ones key by key.
   ///
-  /// - Parameter ignoring: keys, by their names from the root, that are taken for absent.
+  /// - Parameter ignoring: keys, by their names from the root, to treat as absent.
   mutating func add(
     _ document: TOMLDocument, source: EffectiveValue.Source, ignoring: [[String]] = []
   ) throws(Failure) {
@@ -27,21 +27,21 @@ struct ProfileValues {
     }
   }
 
-  /// Sets a built-in value where no layer has one.
+  /// Sets a built-in value if no layer has one.
   mutating func setDefault(_ key: String, _ value: JSONValue) {
     if items[key] == nil { items[key] = Item(value: value, source: .builtIn, document: nil) }
   }
 
-  /// Every value in the order of the schema.
+  /// Every value, in the order of the schema.
   var effective: [EffectiveValue] {
     (ProfileSchema.keys.map(\.name) + constants.map { "vars.\($0)" }).compactMap { key in
-      // How to recognise the API says nothing of how to speak to it.
+      // `[detect]` recognizes the API; it is not a setting for requests.
       guard let item = items[key], !key.utf8.starts(with: "detect.".utf8) else { return nil }
       return EffectiveValue(key: key, value: item.value, source: item.source)
     }
   }
 
-  /// The names of `[vars]`, in the order of their bytes.
+  /// The names of `[vars]`, sorted by bytes.
   var constants: [String] {
     items.keys.filter { $0.utf8.starts(with: "vars.".utf8) }
       .map { String(decoding: $0.utf8.dropFirst(5), as: UTF8.self) }
@@ -50,13 +50,13 @@ struct ProfileValues {
 
   func has(_ key: String) -> Bool { items[key] != nil }
 
-  /// Whether a table, a key or a part of one is there but was ignored: what then seems to be missing
-  /// is no mistake of its own.
+  /// Whether a table, a key or a part of one is ignored: a value missing for that reason is not a
+  /// mistake of its own.
   func isIgnored(_ path: String...) -> Bool {
     ignored.contains { $0.starts(with: path) } || ignored.contains(["preset"])
   }
 
-  /// Whether the table is there, as a whole or in part.
+  /// Whether the table exists, at least in part.
   func hasTable(_ table: String) -> Bool {
     firstKey(of: table) != nil
       || !ignored.contains([table]) && ignored.contains { $0.count > 1 && $0[0] == table }
@@ -65,14 +65,14 @@ struct ProfileValues {
   /// Whether the profile's own file has it.
   func isInFile(_ key: String) -> Bool { items[key]?.source == .file }
 
-  /// The first key of a table that is there.
+  /// The first key of a table that has a value.
   func firstKey(of table: String) -> String? {
     ProfileSchema.keys.map(\.name).first {
       $0.utf8.starts(with: (table + ".").utf8) && items[$0] != nil
     }
   }
 
-  /// What is wrong with `key`, or with `member` of its table.
+  /// A failure at `key`, or at `member` of its table.
   func failure(
     _ key: String, _ member: String? = nil, _ message: String, hint: String? = nil
   ) -> Failure {
@@ -87,9 +87,9 @@ struct ProfileValues {
     return failure
   }
 
-  /// What is wrong with a whole table.
+  /// A failure at a whole table.
   func failure(table: String, _ message: String, hint: String) -> Failure {
-    // The place is that of a key that somebody wrote, not of one that is implied.
+    // The place is that of a key in a file, not of an implied one.
     let written = ProfileSchema.keys.map(\.name).filter {
       $0.utf8.starts(with: (table + ".").utf8) && items[$0]?.document != nil
     }
@@ -101,7 +101,7 @@ struct ProfileValues {
     return failure
   }
 
-  /// Adds the place to a failure that a reader of parts threw.
+  /// Adds the place to a failure that a nested parser threw.
   func failure(_ key: String, _ member: String? = nil, _ cause: Failure) -> Failure {
     failure(key, member, cause.message, hint: cause.hint)
   }
@@ -114,7 +114,7 @@ struct ProfileValues {
     return text
   }
 
-  /// A text that may be empty.
+  /// A text, possibly empty.
   func anyText(_ key: String) throws(Failure) -> String? {
     guard let value = items[key]?.value else { return nil }
     guard case .string(let text) = value else { throw failure(key, nil, "must be text") }
@@ -127,7 +127,7 @@ struct ProfileValues {
     return flag
   }
 
-  /// Seconds: more than nothing, at most a day.
+  /// Seconds: more than 0, at most a day.
   func seconds(_ key: String) throws(Failure) -> Double? {
     guard let value = items[key]?.value else { return nil }
     guard case .number(let text) = value, let seconds = Double(text), seconds.isFinite else {
@@ -177,7 +177,7 @@ struct ProfileValues {
     return texts
   }
 
-  /// HTTP statuses: 400 to 499 without those that say nothing of credentials (rule C3).
+  /// HTTP statuses: 400 to 499 except those that do not concern credentials (rule C3).
   func refusals(_ key: String) throws(Failure) -> [Int]? {
     guard let statuses = try statuses(key) else { return nil }
     for status in statuses
@@ -208,7 +208,7 @@ struct ProfileValues {
     return members
   }
 
-  /// A table of texts. Numbers and flags are taken as the text they are written with.
+  /// A table of texts. Numbers and flags become text as written.
   func textMembers(_ key: String) throws(Failure) -> [(name: String, text: String)]? {
     guard let members = try members(key) else { return nil }
     var texts: [(name: String, text: String)] = []
@@ -252,7 +252,7 @@ struct ProfileValues {
     return places
   }
 
-  /// `PLACE` or `PLACE=TEXT`: what must be in an answer.
+  /// `PLACE` or `PLACE=TEXT`: what an answer must contain.
   func conditions(_ key: String) throws(Failure) -> [Condition]? {
     guard let texts = try texts(key) else { return nil }
     var conditions: [Condition] = []
@@ -267,7 +267,7 @@ struct ProfileValues {
     return conditions
   }
 
-  /// Names, and the places in an answer that their values are taken from.
+  /// Names, and the places of their values in an answer.
   func kept(_ key: String) throws(Failure) -> [Extraction] {
     var kept: [Extraction] = []
     for (name, text) in try textMembers(key) ?? [] {

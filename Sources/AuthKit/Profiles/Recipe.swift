@@ -1,20 +1,20 @@
-/// One request of a recipe: `[login]`, `[register]`, `[refresh]`, `[logout]` or `[whoami]`.
+/// One request of a recipe: `[login]`, `[register]`, `[otp]`, `[refresh]`, `[logout]` and so on.
 package struct RecipeRequest: Sendable {
-  /// What the Authorization header of the call is made of.
+  /// The credential in the call's Authorization header.
   package enum Authorization: String, Sendable, CaseIterable {
     /// No Authorization header.
     case none
-    /// `user:password` by RFC 7617.
+    /// `user:password` (RFC 7617).
     case basic
-    /// The application's key, by RFC 7617.
+    /// The application's key (RFC 7617).
     case app
-    /// As a protected request carries it: the headers of `[request]`.
+    /// The headers of `[request]`, as in a protected request.
     case access
     /// `Bearer` and the refresh token.
     case refresh
   }
 
-  /// How the body is written.
+  /// The encoding of the body.
   package enum Encoding: String, Sendable, CaseIterable {
     /// `application/json` (RFC 8259).
     case json
@@ -22,7 +22,7 @@ package struct RecipeRequest: Sendable {
     case form
     /// `multipart/form-data` (RFC 7578).
     case multipart
-    /// Without a body.
+    /// No body.
     case none
   }
 
@@ -30,7 +30,7 @@ package struct RecipeRequest: Sendable {
   package indirect enum Body: Sendable {
     /// A text, filled in when the call is made.
     case template(Template)
-    /// Numbers, true, false and null as they stand.
+    /// A number, true, false or null, as written.
     case literal(JSONValue)
     /// A JSON array (RFC 8259, section 5).
     case array([Body])
@@ -50,9 +50,7 @@ package struct RecipeRequest: Sendable {
 
   /// A query parameter or a header.
   package struct Pair: Sendable {
-    /// The parameter's or header's name.
     package var name: String
-    /// What it holds.
     package var value: Template
     init(name: String, value: Template) {
       self.name = name
@@ -64,19 +62,19 @@ package struct RecipeRequest: Sendable {
   package var method = "POST"
   /// A path, appended to the profile's `url`, or an absolute URL.
   package var path: Template
-  /// What the Authorization header is made of.
+  /// The credential in the Authorization header.
   package var authorization = Authorization.none
   var encoding = Encoding.json
   var query: [Pair] = []
   var headers: [Pair] = []
   var body: Body?
-  /// Whether placeholders of secrets may stand in path and query.
+  /// Whether the path and query may contain placeholders of secrets.
   package var secretsInURL = false
 
   init(path: Template) { self.path = path }
 }
 
-/// Where an answer keeps a value.
+/// The place of a value in an answer.
 package enum ValueSource: Sendable {
   /// A JSON Pointer into the body (RFC 6901).
   case pointer(String)
@@ -88,11 +86,11 @@ package enum ValueSource: Sendable {
   case body
 }
 
-/// Where an answer tells a time, and in what form.
+/// The place and form of a time in an answer.
 package struct TimeSource: Sendable {
-  /// How the time is written.
+  /// The form of the time.
   package enum Form: Sendable {
-    /// Seconds, or, for `expires_at`, also a date in text (design 5).
+    /// Seconds or, for `expires_at`, also a date as text (design 5).
     case plain
     /// `ms:`, milliseconds.
     case milliseconds
@@ -118,10 +116,10 @@ package struct Extraction: Sendable {
   }
 }
 
-/// What an answer must hold: a value at a place, or that very text there.
+/// A condition on an answer: any value at a place, or exactly this text.
 package struct Condition: Sendable {
   var place: ValueSource
-  /// None: any value but null, false and the empty text.
+  /// If nil, any value except null, false and the empty text.
   var text: String?
   init(place: ValueSource, text: String?) {
     self.place = place
@@ -131,13 +129,13 @@ package struct Condition: Sendable {
 
 /// The table `[otp]`: the answer to a sign-in that asks for a one-time code.
 package struct SecondFactor: Sendable {
-  /// The statuses of such an answer.
+  /// The statuses of that answer.
   var statuses: [Int]
-  /// Any one of them holds; none: the status says it.
+  /// One of them must hold; if empty, the status is enough.
   var conditions: [Condition]
-  /// Values of that answer, for the second request: `{taken.NAME}`.
+  /// Values of that answer for the second request, `{taken.NAME}`.
   var take: [Extraction]
-  /// The request that sends the code; none: the sign-in is sent again, with it.
+  /// The request that sends the code; if nil, the sign-in is sent again with the code.
   var call: RecipeRequest?
   init(statuses: [Int], conditions: [Condition], take: [Extraction], call: RecipeRequest?) {
     self.statuses = statuses
@@ -147,7 +145,7 @@ package struct SecondFactor: Sendable {
   }
 }
 
-/// The table `[prefetch]`: a request made before every one that names a value of its answer.
+/// The table `[prefetch]`: a request sent before each request that uses a value of its answer.
 package struct Prefetch: Sendable {
   var call: RecipeRequest
   /// Values of the answer, `{taken.NAME}`.
@@ -163,7 +161,7 @@ package struct Prefetch: Sendable {
   }
 }
 
-/// The table `[session]`: where answers keep things and what their statuses mean.
+/// The table `[session]`: where answers keep values and what their statuses mean.
 package struct SessionRecipe: Sendable {
   var accessToken: [ValueSource] = []
   var refreshToken: [ValueSource] = []
@@ -174,9 +172,9 @@ package struct SessionRecipe: Sendable {
   var success: ValueSource?
   /// Statuses of a sign-in that mean "wrong credentials".
   package var refused: [Int] = []
-  /// Statuses of a protected request that may mean "token dead".
+  /// Statuses of a protected request that can mean "token expired".
   package var expired: [Int] = []
-  /// With it a status of `expired` other than 401 counts only where one of these holds.
+  /// If not empty, a status of `expired` other than 401 counts only if one of these holds.
   var expiredWhen: [Condition] = []
   var keep: [Extraction] = []
   var renewOnEveryResponse = false
@@ -189,42 +187,42 @@ package struct SessionRecipe: Sendable {
 package struct RequestRecipe: Sendable {
   /// The headers of every protected request.
   package var headers: [RecipeRequest.Pair] = []
-  /// Further headers of requests that may change something: all but GET, HEAD and OPTIONS.
+  /// Further headers of requests that can change data: all except GET, HEAD and OPTIONS.
   var writeHeaders: [RecipeRequest.Pair] = []
-  /// Keep Set-Cookie beside the token and send the cookies back.
+  /// Whether to keep Set-Cookie with the token and send the cookies back.
   package var cookies = false
   init() {}
 
-  /// The names of headers in which a value of the session goes (rule B2).
+  /// The names of headers that carry a value of the session (rule B2).
   package var carriers: [String] {
     (headers + writeHeaders).filter { !$0.value.names.isEmpty }.map(\.name)
   }
 }
 
-/// How an API wants to be spoken to.
+/// How to sign in to an API and call it.
 package struct Recipe: Sendable {
-  /// How to sign in; none: tokens are got elsewhere.
+  /// The sign-in; nil if tokens come from elsewhere.
   package var login: RecipeRequest?
-  /// How to make an account; none: the API cannot.
+  /// How to create an account; nil if the API has no such call.
   package var register: RecipeRequest?
-  /// How the API asks for a one-time code; none: it does not, or [login] sends one at once.
+  /// How the API asks for a one-time code; nil if it does not, or if [login] sends one at once.
   package var secondFactor: SecondFactor?
-  /// What is fetched before requests that want it, a CSRF token as a rule.
+  /// The request before those that need a value from it, usually a CSRF token.
   var prefetch: Prefetch?
-  /// How to renew a session; none: only a new sign-in does.
+  /// How to renew a session; nil if only a new sign-in does.
   package var refresh: RecipeRequest?
-  /// How to end a session at the server; none: the API cannot.
+  /// How to end a session on the server; nil if the API has no such call.
   package var logout: RecipeRequest?
-  /// How to ask who the session is; none: the API does not tell.
+  /// How to get the session's account; nil if the API has no such call.
   package var whoami: RecipeRequest?
-  /// Where answers keep things.
+  /// Where answers keep values.
   package var session = SessionRecipe()
   /// How a protected request carries the session.
   package var request = RequestRecipe()
-  /// Where an answer says what its next page is.
+  /// The place of the next page in an answer.
   package var nextPage = NextPage.usual
   package var network = NetworkRecipe()
-  /// The profile has a table `[oauth]`, which this version reads but cannot use yet.
+  /// Whether the profile has a table `[oauth]`, which this version reads but cannot use yet.
   package var usesOAuth = false
   init() {}
 }

@@ -11,7 +11,7 @@ extension RecipeRequest.Body {
 }
 
 extension RecipeRequest {
-  /// Every placeholder of the call, those behind `authorization` too, given the headers of a
+  /// Every placeholder of the call, including those of `authorization`, given the headers of a
   /// protected request.
   package func names(request: RequestRecipe) -> [Template.Name] {
     var names = path.names + (body?.names ?? [])
@@ -19,7 +19,7 @@ extension RecipeRequest {
     return names + authorizationNames(request) { $0.names }
   }
 
-  /// Those without which the call cannot be sent at all.
+  /// The placeholders that must have a value for the call to be sent.
   package func requiredNames(request: RequestRecipe) -> [Template.Name] {
     var names = path.names + (body?.names ?? [])
     names += query.flatMap(\.value.requiredNames) + headers.flatMap(\.value.requiredNames)

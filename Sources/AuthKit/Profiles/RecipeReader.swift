@@ -1,15 +1,15 @@
-/// Makes a `Recipe` of the values in force; `RecipeRules` refuses what no recipe may do.
+/// Makes a `Recipe` from the values in force; `RecipeRules` checks its limits.
 struct RecipeReader {
   let values: ProfileValues
-  /// The folder at which relative file names start.
+  /// The folder that relative file names refer to.
   let folder: String
-  /// What `session.keep` names.
+  /// The names in `session.keep`.
   private(set) var keptNames: [String] = []
-  /// What `[prefetch]` takes, and what `[otp]` takes.
+  /// The names in `prefetch.take` and `otp.take`.
   private(set) var takenNames: (prefetch: [String], otp: [String]) = ([], [])
   private(set) var publicNames: [String] = []
   private(set) var keepsPassword = false
-  /// `[prefetch]` carries the session, so that no request before there is one may want it.
+  /// Whether `[prefetch]` carries the session, so that requests before sign-in cannot use it.
   private(set) var prefetchWantsSession = false
 
   init(_ values: ProfileValues, folder: String) {
@@ -143,17 +143,17 @@ struct RecipeReader {
     return call
   }
 
-  /// The method where neither preset nor profile names one.
+  /// The default method of a table.
   static func method(of table: String) -> String {
     table == "whoami" || table == "prefetch" ? "GET" : "POST"
   }
 
-  /// Signing out and asking who one is are done as the session's owner.
+  /// The default authorization: sign-out and whoami use the session.
   static func authorization(of table: String) -> RecipeRequest.Authorization {
     table == "whoami" || table == "logout" ? .access : .none
   }
 
-  /// Tables whose requests come before there is a session.
+  /// Whether the table's request comes before there is a session.
   static func signsIn(_ table: String) -> Bool {
     table == "login" || table == "register" || table == "otp"
   }
@@ -210,7 +210,7 @@ struct RecipeReader {
         }
       }
     }
-    // A preset's body stays unused where the profile turns the body off.
+    // A preset's body is unused when the profile turns the body off.
     return encoding == .none ? nil : body
   }
 
@@ -313,7 +313,7 @@ struct RecipeReader {
     return text
   }
 
-  /// Reads `[oauth]` for its mistakes only: it is reserved.
+  /// Checks `[oauth]` for mistakes only: the table is reserved.
   private func checkOAuth() throws(Failure) -> Bool {
     guard values.firstKey(of: "oauth") != nil else { return false }
     for name in ["issuer"] + ProfileSchema.oauthEndpoints {
@@ -343,7 +343,7 @@ struct RecipeReader {
     return true
   }
 
-  /// Rule A15.
+  /// The parameters that authctl sets itself (rule A15).
   private static let ownParameters = [
     "client_id", "client_secret", "redirect_uri", "response_type", "response_mode", "state",
     "nonce", "scope", "code", "code_challenge", "code_challenge_method", "code_verifier",

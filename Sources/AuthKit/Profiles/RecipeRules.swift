@@ -1,6 +1,6 @@
-/// What no recipe may do (rules A2, A3, A4, A9, C9).
+/// The limits of every recipe (rules A2, A3, A4, A9, C9).
 extension RecipeReader {
-  /// `text` as a template, the recipe's constants written out.
+  /// Parses `text` as a template and replaces the recipe's constants.
   func template(
     _ text: String, _ key: String, _ member: String? = nil, isPath: Bool = false,
     isBody: Bool = false
@@ -9,12 +9,12 @@ extension RecipeReader {
     do throws(Failure) { template = try Template(text) } catch {
       throw values.failure(key, member, error)
     }
-    // Before its constants are written out: they too stand behind the host.
+    // Before constants are replaced: they too may only come after the host.
     if isPath { try checkPath(template, key) }
     return try template.fixing { (name) throws(Failure) in
       guard name.isConstant || name == .url else { return nil }
       let value = try values.anyText(name == .url ? "url" : name.description)
-      // An empty constant is no value: what stands on it is left out.
+      // An empty constant is no value: a body field or optional text that uses it is left out.
       let mayBeEmpty = isBody || template.optionalNames.contains(name)
       if mayBeEmpty, let value, value.isEmpty { return nil }
       guard let value, !value.isEmpty else {
@@ -28,7 +28,7 @@ extension RecipeReader {
     }
   }
 
-  /// A constant in a path: one segment of it (rule A9).
+  /// Encodes a constant as one segment of a path (rule A9).
   private func segment(_ value: String, of name: Template.Name) throws(Failure) -> String {
     guard ![".", ".."].contains(where: { $0.utf8.elementsEqual(value.utf8) }) else {
       throw values.failure(name.description, nil, "cannot be . or .. in a path")
@@ -55,7 +55,7 @@ extension RecipeReader {
     }
   }
 
-  /// Which value may go where (rules A2 and A9).
+  /// Checks which values may go where (rules A2 and A9).
   func checkNames(
     _ template: Template, _ key: String, _ member: String?, in table: String, isURL: Bool
   ) throws(Failure) {
@@ -93,7 +93,7 @@ extension RecipeReader {
     }
   }
 
-  /// `{taken.NAME}` is there for the request that follows, and for no other.
+  /// Checks that `{taken.NAME}` is used only in the request that follows.
   private func checkTaken(
     _ name: Template.Name, _ key: String, _ member: String?, in table: String
   ) throws(Failure) {
@@ -138,7 +138,7 @@ extension RecipeReader {
     }
   }
 
-  /// Bytes that may stand in a header (rule A4).
+  /// Checks that a header has only allowed bytes (rule A4).
   func checkHeaderText(
     _ template: Template, _ key: String, _ member: String
   ) throws(Failure) {
@@ -157,7 +157,7 @@ extension RecipeReader {
     }
   }
 
-  /// Keys of which only one can mean something.
+  /// Refuses keys that cannot be used together.
   func checkExclusions() throws(Failure) {
     for table in ProfileSchema.callTables
     where values.isInFile("\(table).encoding") && values.isInFile("\(table).body") {
@@ -187,7 +187,7 @@ extension RecipeReader {
     }
   }
 
-  /// Constants are no place for secrets either.
+  /// Refuses secrets in constants too.
   func checkConstants() throws(Failure) {
     for name in values.constants {
       let key = "vars.\(name)"
@@ -199,7 +199,7 @@ extension RecipeReader {
     }
   }
 
-  /// A fixed value under the name of a secret (rule C9).
+  /// Refuses a fixed value under the name of a secret (rule C9).
   func refuseStaticSecret(
     _ template: Template, _ key: String, _ member: String?, name: String
   ) throws(Failure) {
@@ -219,7 +219,7 @@ extension RecipeReader {
 
   private static let secretWords = ["authorization", "cookie", "token", "key", "secret"]
 
-  /// Whether what is called so is a secret as a rule.
+  /// Whether a value with this name is usually a secret.
   static func isSecretName(_ name: String) -> Bool {
     let lower = name.asciiLowercased
     return secretWords.contains(where: lower.contains(bytesOf:))

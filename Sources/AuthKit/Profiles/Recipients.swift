@@ -1,23 +1,23 @@
-/// Who gets something secret when a profile is used (rule A3).
+/// The recipients of secrets when a profile is used (rule A3).
 package struct Recipients {
-  /// Each origin with what it gets, that of `url` first; hosts in punycode.
+  /// Each origin and what it receives, that of `url` first; hosts in punycode.
   package var origins: [(origin: Origin, gets: String)] = []
-  /// What a profile of somebody else's must not bring unseen: the key, and what it does.
+  /// Settings that someone else's profile must not bring unseen: the key and its effect.
   package var risks: [(key: String, what: String)] = []
 }
 
 extension Profile {
-  /// Where access token, cookies, kept values and the application's key may go: `url` and
-  /// `allow_origins` (rule A2).
+  /// The origins that may receive access token, cookies, kept values and the application's key:
+  /// `url` and `allow_origins` (rule A2).
   package func requestOrigins() throws(Failure) -> [Origin] {
     var origins = [try WebURL(url, from: .person).origin]
     for text in recipe.network.allowOrigins { origins.append(try Origin(text)) }
     return origins
   }
 
-  /// The origins that receive passwords, tokens or a browser, and what takes trust.
+  /// The origins that receive passwords, tokens or a browser, and the settings that need trust.
   ///
-  /// - Throws: `Failure` of kind `usage` for a URL that libcurl does not take.
+  /// - Throws: `Failure` of kind `usage` for a URL that libcurl does not accept.
   package func recipients() throws(Failure) -> Recipients {
     var found = Recipients()
     let network = recipe.network
@@ -58,7 +58,7 @@ extension Profile {
     return found
   }
 
-  /// The calls whose URLs hold secrets because the profile's own file wants it.
+  /// The calls whose URLs contain secrets because the profile's own file allows it.
   private var secretsInURLs: [(key: String, what: String)] {
     values.filter { value in
       value.source == .file && value.value == .bool(true)
@@ -69,7 +69,7 @@ extension Profile {
 }
 
 extension NetworkRecipe {
-  /// How secrets travel, where a profile decides that.
+  /// The settings of a profile that affect how secrets travel.
   fileprivate var risks: [(key: String, what: String)] {
     var risks: [(key: String, what: String)] = []
     func add(_ key: String, _ value: String?, _ what: (String) -> String) {

@@ -1,19 +1,19 @@
-/// How a profile says that its server is reached: what decides who could read along.
+/// The settings of a profile that decide how its server is reached, and so who could read along.
 ///
-/// A session keeps the way by which it was made. Where the profile says otherwise since, its secrets
-/// are sent nowhere (rule A3): whoever changes the file does not get what others have signed in for.
+/// A session keeps the settings it was made with. If the profile changes them later, its secrets
+/// are sent nowhere (rule A3): no one gets them by changing the file.
 package struct ServerWay: Sendable, Equatable {
-  /// By key; what a profile leaves to the system and the environment has none.
+  /// Values by key, without those that the profile leaves to the system and the environment.
   private var settings: [String: String] = [:]
 
-  /// The key for what is in `ca_file`: its name alone does not say who is trusted.
+  /// The key for the content of `ca_file`: the name does not show who is trusted.
   private static let authorities = "ca_file_sha256"
 
-  /// Nothing but what the system and the environment say.
+  /// No settings: only those of the system and the environment apply.
   init() {}
 
-  /// The way of a profile as it is now. The file of its authorities is read; a client's certificate
-  /// shows the server who asks, and no one a token: it may be renewed in its place.
+  /// The settings of a profile as it is now, with a digest of its `ca_file`. A client certificate
+  /// can be renewed in place: it identifies the client and gives no one a token.
   package init(of profile: Profile) {
     let network = profile.recipe.network
     settings["proxy"] = network.proxy
@@ -24,7 +24,7 @@ package struct ServerWay: Sendable, Equatable {
     settings["allow_http"] = network.allowHTTP ? "true" : nil
   }
 
-  /// What differs from `other`, in words: keys of a profile.
+  /// Returns the names of the keys that differ from `other`, for messages.
   func difference(from other: ServerWay) -> [String] {
     Set(settings.keys).union(other.settings.keys).sorted()
       .filter { settings[$0] != other.settings[$0] }
@@ -33,13 +33,13 @@ package struct ServerWay: Sendable, Equatable {
 
   // MARK: - The stored form
 
-  /// nil where there is nothing to be kept.
+  /// nil if there is nothing to store.
   var json: JSONValue? {
     guard !settings.isEmpty else { return nil }
     return .object(settings.sorted { $0.key < $1.key }.map { ($0.key, .string($0.value)) })
   }
 
-  /// Reads what `json` gave; none, as in sessions of before this was kept, is the empty way.
+  /// Reads the output of `json`; nil, as in older sessions, means no settings.
   init?(stored json: JSONValue?) {
     guard let json else { return }
     guard case .object(let members) = json else { return nil }
@@ -50,10 +50,10 @@ package struct ServerWay: Sendable, Equatable {
   }
 }
 
-/// What a stored session permits to a request of the recipe.
+/// The limits that a stored session sets for a request of the recipe.
 package struct SessionLimits: Sendable {
   /// The origins that may receive it (rule A2).
   let origins: [Origin]
-  /// The way by which they must be reached (rule A3).
+  /// The settings that they must be reached with (rule A3).
   let way: ServerWay
 }

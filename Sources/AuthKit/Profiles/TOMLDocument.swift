@@ -1,21 +1,21 @@
 /// A key of a table with its value.
 typealias TOMLMember = (key: String, value: JSONValue)
 
-/// A TOML text of the configuration: its values, and where they are written.
+/// The TOML text of a configuration file: its values and their places.
 ///
 /// The values of `TOMLParser` become `JSONValue`s here, and its errors become failures.
 struct TOMLDocument {
-  /// What messages call it: a path, or `preset json`.
+  /// Its name in messages: a path, or `preset json`.
   let label: String
   let text: String
   /// The values, tables as objects; members in the order of the text.
   private(set) var root: [TOMLMember] = []
   private let tree: TOMLTree
 
-  /// Bytes that a configuration file may have.
+  /// The maximum size of a configuration file, in bytes.
   static let maximumSize = 1 << 20
 
-  /// Reads `text`.
+  /// Parses `text`.
   ///
   /// - Throws: `Failure` of kind `usage` with `label`, line and column.
   init(_ text: String, label: String) throws(Failure) {
@@ -32,7 +32,7 @@ struct TOMLDocument {
     root = try members(of: 0)
   }
 
-  /// Where the key at `path`, or the innermost table around it, is written: file, line and column,
+  /// The place of the key at `path`, or of the innermost table around it: file, line and column,
   /// `shop.toml:7:3`.
   func place(of path: [String]) -> String {
     start(of: path).map(place(at:)) ?? label
@@ -56,10 +56,10 @@ struct TOMLDocument {
 
   // MARK: - Editing
 
-  /// The text with `value` at `path`, which has one name or two; order and comments stay.
+  /// Returns the text with `value` at `path`, of one or two names; order and comments stay.
   ///
-  /// - Throws: `Failure` of kind `usage` for a value that TOML cannot hold, `failed` when the change
-  ///   cannot be made.
+  /// - Throws: `Failure` of kind `usage` for a value that TOML cannot express, `failed` when the
+  ///   change cannot be made.
   func setting(_ value: JSONValue, at path: [String]) throws(Failure) -> String {
     let text = try Self.toml(value)
     do throws(TOMLError) {
@@ -73,7 +73,7 @@ struct TOMLDocument {
     throw uneditable
   }
 
-  /// The text without the key at `path`; order and comments stay.
+  /// Returns the text without the key at `path`; order and comments stay.
   ///
   /// - Throws: `Failure` of kind `failed` when the change cannot be made.
   func removing(at path: [String]) throws(Failure) -> String {
@@ -85,7 +85,7 @@ struct TOMLDocument {
     Failure(.failed, "\(label): cannot make this change", hint: "edit the file by hand")
   }
 
-  /// `value` on one line, tables inline.
+  /// Returns `value` on one line, tables inline.
   private static func toml(_ value: JSONValue) throws(Failure) -> String {
     switch value {
     case .null: throw Failure(.usage, "null has no form in TOML", hint: "leave the key out")

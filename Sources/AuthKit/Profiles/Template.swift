@@ -1,18 +1,18 @@
-/// A text with placeholders, as recipes hold it: `Bearer {access_token}`.
+/// A text with placeholders, as in recipes: `Bearer {access_token}`.
 ///
-/// Placeholders are filled in one pass; what they bring is never scanned again. `{{` is a brace.
+/// Placeholders are filled in one pass; their values are never scanned again. `{{` is a brace.
 package struct Template: Sendable {
   /// A run of plain text or a placeholder.
   package enum Piece: Sendable {
-    /// Plain text, `{{` already read as a brace.
+    /// Plain text, with `{{` already read as a brace.
     case text(String)
-    /// `{NAME}`: the value as it is.
+    /// `{NAME}`: the value as is.
     case value(Name)
     /// `{basic:user:secret}`: base64 of the two values joined by a colon (RFC 7617, section 2).
     case basic(Name, Name)
   }
 
-  /// The name of a value that a placeholder stands for: `username`, `session.client`, `field.role`.
+  /// The name of a value in a placeholder: `username`, `session.client`, `field.role`.
   package struct Name: Hashable, Sendable, CustomStringConvertible {
     /// The name as recipes write it.
     package let description: String
@@ -33,32 +33,32 @@ package struct Template: Sendable {
     /// The client secret (RFC 6749, section 2.3.1).
     package static let clientSecret = Name("client_secret")
 
-    /// 16 hex digits, new at each use: for names that must not have been used before.
+    /// 16 hex digits, new at each use, for names that must be unused.
     package static let unique = Name("unique")
     /// The profile's `url`.
     static let url = Name("url")
 
-    /// A further value that the recipe keeps of the answer (`keep`).
+    /// A further value of the answer, which the recipe keeps (`keep`).
     package static func session(_ name: String) -> Name { Name("session." + name) }
     /// A value given by `--field NAME=VALUE`.
     package static func field(_ name: String) -> Name { Name("field." + name) }
-    /// A value of the answer to the request just before (`take`); never stored.
+    /// A value of the answer to the previous request (`take`); never stored.
     static func taken(_ name: String) -> Name { Name("taken." + name) }
 
-    /// Values that never stand in a path or a query unless `secrets_in_url` says so (rule A9).
+    /// Whether it may not be in a path or a query unless `secrets_in_url` allows it (rule A9).
     package var isSecret: Bool {
       Template.plainNames.contains(self) && self != .username && self != .unique && self != .url
         || isTaken
     }
-    /// Whether `--field` gives it.
+    /// Whether `--field` sets it.
     package var isField: Bool { description.utf8.starts(with: "field.".utf8) }
-    /// Whether the recipe keeps it of an answer.
+    /// Whether the recipe keeps it from an answer.
     package var isSession: Bool { description.utf8.starts(with: "session.".utf8) }
-    /// Whether the answer just before gives it.
+    /// Whether it comes from the answer to the previous request.
     var isTaken: Bool { description.utf8.starts(with: "taken.".utf8) }
     /// Whether it is a constant of the recipe (`[vars]`).
     var isConstant: Bool { description.utf8.starts(with: "vars.".utf8) }
-    /// What stands behind the dot of `session.`, `field.`, `taken.` and `vars.`.
+    /// The part after the dot of `session.`, `field.`, `taken.` and `vars.`.
     var member: String {
       String(decoding: description.utf8.drop { $0 != UInt8(ascii: ".") }.dropFirst(), as: UTF8.self)
     }
@@ -66,10 +66,10 @@ package struct Template: Sendable {
 
   /// The pieces in order.
   package let pieces: [Piece]
-  /// Names written `{NAME?}`: without a value, what the template stands for is left out.
+  /// Names written `{NAME?}`: without a value, the template's header or field is left out.
   let optionalNames: [Name]
 
-  /// Reads `text`.
+  /// Parses `text`.
   ///
   /// - Throws: `Failure` of kind `usage` for an unknown or an unclosed placeholder.
   package init(_ text: String) throws(Failure) {
@@ -116,7 +116,7 @@ package struct Template: Sendable {
     self.optionalNames = optionalNames
   }
 
-  /// The template with the placeholders that `constant` knows written out.
+  /// Returns the template with the placeholders that `constant` knows replaced by their values.
   func fixing(_ constant: (Name) throws(Failure) -> String?) throws(Failure) -> Template {
     var fixed: [Piece] = []
     var optionalNames = optionalNames
@@ -126,7 +126,7 @@ package struct Template: Sendable {
         piece = .text(text)
         optionalNames.removeAll { $0 == name }
       }
-      // Texts side by side become one: a template without placeholders has one piece.
+      // Adjacent texts become one: a template without placeholders has one piece.
       if case .text(let text) = piece, case .text(let before)? = fixed.last {
         fixed[fixed.count - 1] = .text(before + text)
       } else {
@@ -164,15 +164,15 @@ package struct Template: Sendable {
         + "{{ is a brace")
   }
 
-  /// Letters, digits, `_`, `-` and `.`: what a name behind `session.` and `field.` is made of.
+  /// Whether a name after `session.`, `field.` and so on may have `byte`: letters, digits, `_-.`.
   static func isNameByte(_ byte: UInt8) -> Bool {
     byte.isLetterOrDigit || "_-.".utf8.contains(byte)
   }
 
-  /// Every name in it, those inside `{basic:...}` too.
+  /// Every name in it, including those inside `{basic:...}`.
   package var names: [Name] { pieces.flatMap(Self.names) }
 
-  /// The names without which what it stands for cannot be sent.
+  /// The names that must have a value for it to be sent.
   var requiredNames: [Name] { names.filter { !optionalNames.contains($0) } }
 
   private static func names(of piece: Piece) -> [Name] {
@@ -183,7 +183,7 @@ package struct Template: Sendable {
     }
   }
 
-  /// The one name, when the text is nothing but that placeholder.
+  /// The name, if the text is only that placeholder.
   package var onlyName: Name? {
     if pieces.count == 1, case .value(let name) = pieces[0] { name } else { nil }
   }

@@ -1,20 +1,20 @@
-/// The yes to files of other people that are used in place (rule A3): one small file for each,
-/// below the state folder.
+/// The user's consent to other people's files that are used in place (rule A3): one small file for
+/// each, in the state folder.
 package struct TrustRecord {
   private let folder: String
   private let timeout: Double
 
   /// - Parameters:
-  ///   - folder: of these records.
-  ///   - timeout: seconds to wait for another process that writes there.
+  ///   - folder: the folder of these records.
+  ///   - timeout: how long to wait for another process that writes there, in seconds.
   package init(folder: String, timeout: Double = 5) {
     self.folder = folder
     self.timeout = timeout
   }
 
-  /// Whether there is a yes to this profile, as it is and with the files that it names.
+  /// Whether the user has consented to this profile, with its present text and named files.
   ///
-  /// A folder or file that others could write holds none.
+  /// A folder or file that others can write does not count.
   package func covers(_ profile: Profile) -> Bool {
     guard let digest = try? profile.trustDigest(),
       let folder = try? SessionFolder.existing(folder),
@@ -23,9 +23,9 @@ package struct TrustRecord {
     return content.withBytes { $0.elementsEqual(Self.line(digest, profile).utf8) }
   }
 
-  /// Remembers the yes.
+  /// Stores the consent.
   ///
-  /// - Throws: `store_missing` or `store_timeout` when it cannot be written.
+  /// - Throws: `store_missing` or `store_timeout` when it cannot be stored.
   package func remember(_ profile: Profile) throws(Failure) {
     guard let digest = try profile.trustDigest() else { return }
     let folder = try SessionFolder.made(folder)
@@ -47,10 +47,10 @@ package struct TrustRecord {
 }
 
 extension Profile {
-  /// Whether it is a file that is used where it lies, and not one of the user's own folder.
+  /// Whether its file is used in place, outside the user's profile folder.
   package var isInPlace: Bool { textInPlace != nil }
 
-  /// What a yes is given to: the text that was read, and what is in the files that it names.
+  /// The digest that a consent covers: the text and the contents of the files that it names.
   fileprivate func trustDigest() throws(Failure) -> String? {
     guard let textInPlace else { return nil }
     let text = try Crypto.sha256Hex(Array(textInPlace.utf8))

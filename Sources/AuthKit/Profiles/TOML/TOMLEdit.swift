@@ -1,15 +1,15 @@
-/// Changes one key of a TOML text and leaves all else as it is: order, comments, blanks.
+/// Changes one key of a TOML text and leaves the rest as is: order, comments, blanks.
 ///
-/// Every result is read again: it must have the value that was asked for, and no other value may
-/// differ from before. An empty table counts as none.
+/// Every result is parsed again: it must have the requested value, and every other value must be
+/// the same as before. An empty table counts as none.
 struct TOMLEdit {
   private var tree: TOMLTree
 
-  /// The text of `tree` with a value at `path`, which has one name or two.
+  /// Returns the text of `tree` with a value at `path`, which has one name or two.
   ///
-  /// - Parameter value: as TOML writes it, on one line.
-  /// - Returns: nil when it cannot be done.
-  /// - Throws: `TOMLError` when `value` is not TOML; its place is in the line `KEY = VALUE`.
+  /// - Parameter value: TOML on one line.
+  /// - Returns: nil if the change is not possible.
+  /// - Throws: `TOMLError` if `value` is not TOML; its place is in the line `KEY = VALUE`.
   static func setting(
     _ value: String, at path: [String], in tree: TOMLTree
   ) throws(TOMLError) -> [UInt8]? {
@@ -24,9 +24,9 @@ struct TOMLEdit {
     return edit.tree.bytes
   }
 
-  /// The text of `tree` without the key at `path`.
+  /// Returns the text of `tree` without the key at `path`.
   ///
-  /// - Returns: nil when it cannot be done.
+  /// - Returns: nil if the change is not possible.
   static func removing(at path: [String], in tree: TOMLTree) -> [UInt8]? {
     var edit = TOMLEdit(tree: tree)
     guard (try? edit.remove(at: path)) != nil, edit.tree.find(path) == nil,
@@ -42,14 +42,14 @@ struct TOMLEdit {
       == Self.meaning(of: 0, in: old, without: path[...])
   }
 
-  /// What a node says: words by their bytes, tables by their members without empty tables.
+  /// The meaning of a node: words by their bytes, tables by their members without empty tables.
   private indirect enum Meaning: Equatable {
     case word(ArraySlice<UInt8>)
     case array([Meaning?])
     case table([[UInt8]: Meaning])
   }
 
-  /// What a node means, but for what is at `path`; nil for nothing.
+  /// The meaning of a node except what is at `path`; nil if there is none.
   private static func meaning(
     of number: Int, in tree: TOMLTree, without path: ArraySlice<String> = []
   ) -> Meaning? {
@@ -64,7 +64,7 @@ struct TOMLEdit {
       }
       return members.isEmpty ? nil : .table(members)
     }
-    // On the way to `path`, what is no table gives way to one.
+    // On the way to `path`, a value other than a table is replaced by a table.
     guard path.isEmpty else { return nil }
     if node.value == .array { return .array(node.children.map { meaning(of: $0, in: tree) }) }
     return .word(tree.bytes[node.range])
@@ -76,7 +76,7 @@ struct TOMLEdit {
     if let node = tree.find(path), !tree.nodes[node].range.isEmpty {
       return try replace(tree.nodes[node].range, by: value)
     }
-    // The value may be spread over lines: [login.body], login.body.email = …
+    // The value may span several lines: [login.body], login.body.email = …
     try remove(at: path)
     var (table, depth) = tree.nearest(path)
     if tree.nodes[table].value != .table {
@@ -98,8 +98,8 @@ struct TOMLEdit {
     try replace(end..<close, by: (node.children.isEmpty ? " " : ", ") + text + " ")
   }
 
-  /// Adds a line behind those of the innermost table that is there, which begins at a header or is
-  /// made by dotted keys.
+  /// Adds a line after those of the innermost existing table, which comes from a header or from
+  /// dotted keys.
   private mutating func insertLine(
     _ value: String, at path: [String], below table: Int
   ) throws(TOMLError) {
@@ -131,7 +131,7 @@ struct TOMLEdit {
     for statement in tree.statements where tree.isInside(statement.node, node) {
       let lines = lineStart(statement.range.lowerBound)..<lineEnd(statement.range.upperBound)
       if !statement.isHeader, tree.isInside(statement.table, node), let section = ranges.popLast() {
-        // With what stands between the lines of a section.
+        // Include the text between the lines of a section.
         ranges.append(section.lowerBound..<lines.upperBound)
       } else {
         ranges.append(lines)
@@ -147,7 +147,7 @@ struct TOMLEdit {
     tree = try TOMLParser.parse(bytes + tree.bytes[end...])
   }
 
-  /// Removes a member of an inline table, also one that dotted keys make.
+  /// Removes a member of an inline table, even one made by dotted keys.
   private mutating func removeMember(_ node: Int) throws(TOMLError) {
     var table = tree.nodes[node].parent
     while table > 0, tree.nodes[table].range.isEmpty { table = tree.nodes[table].parent }
@@ -160,7 +160,7 @@ struct TOMLEdit {
     try replace(tree.nodes[table].range, by: text)
   }
 
-  /// The nodes with a value of their own in a table, those that dotted keys put deeper too.
+  /// The nodes in a table that have a value, including deeper ones made by dotted keys.
   private func entries(of table: Int) -> [Int] {
     tree.nodes[table].children.flatMap {
       tree.nodes[$0].range.isEmpty ? entries(of: $0) : [$0]
@@ -177,7 +177,7 @@ struct TOMLEdit {
     tree = try TOMLParser.parse(bytes)
   }
 
-  /// Inserts lines, on a line of their own also where the last one has no end.
+  /// Inserts lines, with a line end before them if the text has none there.
   private mutating func insert(_ text: String, at offset: Int) throws(TOMLError) {
     let isLineStart = offset == 0 || tree.bytes[offset - 1] == 0x0A
     try replace(offset..<offset, by: (isLineStart ? "" : "\n") + text)
@@ -187,12 +187,12 @@ struct TOMLEdit {
     (tree.bytes[..<offset].lastIndex(of: 0x0A) ?? -1) + 1
   }
 
-  /// The start of the line after that of `offset`.
+  /// The start of the line after `offset`.
   private func lineEnd(_ offset: Int) -> Int {
     tree.bytes[offset...].firstIndex(of: 0x0A).map { $0 + 1 } ?? tree.bytes.count
   }
 
-  /// The start of the comment lines right above a line: they belong to what is below them.
+  /// The start of the comment lines directly above a line, which belong to it.
   private func commentStart(before offset: Int) -> Int {
     var start = offset
     while start > 0 {

@@ -1,8 +1,8 @@
-/// Reads TOML 1.0: whatever its grammar and its text allow, and nothing else.
+/// Parses TOML 1.0: exactly what its grammar and its text allow.
 ///
-/// Each byte is looked at a bounded number of times, and nesting is bounded, so that neither time
-/// nor stack depend on anything but the length of the text. Left open by TOML and decided here: a
-/// line end in a string is a line feed, however it is written; second 60 is not read.
+/// Each byte is read a bounded number of times and nesting is bounded, so that time and stack
+/// depend only on the length of the text. Where TOML leaves a choice: a line end in a string is
+/// always a line feed, and second 60 is refused.
 struct TOMLParser {
   private var tree: TOMLTree
   private let bytes: [UInt8]
@@ -10,9 +10,9 @@ struct TOMLParser {
   /// The number of the table that the last header opened.
   private var section = 0
 
-  /// The document that `bytes` are.
+  /// Parses `bytes`.
   ///
-  /// - Throws: `TOMLError`, the first in the text.
+  /// - Throws: the first `TOMLError` in the text.
   static func parse(_ bytes: [UInt8]) throws(TOMLError) -> TOMLTree {
     var parser = TOMLParser(bytes)
     do throws(UTF8.ValidationError) { _ = try UTF8Span(validating: bytes.span) } catch {
@@ -36,8 +36,8 @@ struct TOMLParser {
 
   // MARK: - Bytes
 
-  /// The next byte as a character; NUL, which no TOML text holds, at the end. A byte beyond ASCII is
-  /// a character that TOML has no use for.
+  /// The next byte as a character; at the end, NUL, which no TOML text contains. A byte beyond
+  /// ASCII is a character that TOML does not use.
   private var next: Unicode.Scalar { at < bytes.count ? Unicode.Scalar(bytes[at]) : "\0" }
 
   /// Skips `character`, which is not NUL, if it is next.
@@ -58,7 +58,7 @@ struct TOMLParser {
     return true
   }
 
-  /// Skips what may stand behind a value: blanks and a comment.
+  /// Skips what may follow a value: blanks and a comment.
   private mutating func skipComment() throws(TOMLError) {
     skipBlanks()
     guard skip("#") else { return }
@@ -73,7 +73,7 @@ struct TOMLParser {
     repeat { try skipComment() } while skipLineEnd()
   }
 
-  /// Whether the next byte may stand in a comment or, unescaped, in a string.
+  /// Whether the next byte may be in a comment or, unescaped, in a string.
   private var isText: Bool {
     switch next {
     case "\0"..."\u{8}", "\n"..."\u{1F}", "\u{7F}": false
@@ -93,7 +93,7 @@ struct TOMLParser {
     }
   }
 
-  /// `[a.b]` or `[[a.b]]`.
+  /// Reads `[a.b]` or `[[a.b]]`.
   private mutating func header() throws(TOMLError) {
     let start = at
     at += 1
@@ -127,7 +127,7 @@ struct TOMLParser {
     tree.statements.append(TOMLStatement(range: start..<at, node: section, table: section))
   }
 
-  /// A key and its value, in the table of a header or in an inline table.
+  /// Reads a key and its value, in the table of a header or in an inline table.
   private mutating func entry(in table: Int, isStatement: Bool) throws(TOMLError) {
     let start = at
     var names = try key()
@@ -146,8 +146,8 @@ struct TOMLParser {
     }
   }
 
-  /// The table `name` of `table` on the way of a header (`.implied`) or a dotted key, made where it
-  /// is missing.
+  /// The table `name` in `table` for a header (`.implied`) or a dotted key, created if it is
+  /// missing.
   private mutating func step(
     into name: String, of table: Int, by origin: TOMLNode.Origin, start: Int
   ) throws(TOMLError) -> Int {
@@ -180,7 +180,7 @@ struct TOMLParser {
     error("nested deeper than \(TOMLTree.maximumDepth) levels", at: offset)
   }
 
-  /// Why `node` cannot be defined, or added to, at `offset`.
+  /// The error if `node` cannot be defined, or added to, at `offset`.
   private func taken(_ node: Int, at offset: Int) -> TOMLError {
     let line = tree.place(at: tree.nodes[node].start).line
     let name = TOMLWriter.key(tree.path(of: node))
@@ -189,7 +189,7 @@ struct TOMLParser {
 
   // MARK: - Keys
 
-  /// A dotted key and the blanks around it.
+  /// Reads a dotted key and the blanks around it.
   private mutating func key() throws(TOMLError) -> [String] {
     var names: [String] = []
     repeat {
@@ -251,7 +251,7 @@ struct TOMLParser {
     let start = at
     skipWord()
     guard at > start else { throw error("expected a value") }
-    // A blank may stand between a date and its time.
+    // A date and its time may be separated by a blank.
     if at - start == 10, bytes[start + 4] == UInt8(ascii: "-"), next == " ", at + 1 < bytes.count,
       "0"..."9" ~= Unicode.Scalar(bytes[at + 1])
     {
@@ -273,7 +273,7 @@ struct TOMLParser {
 
   // MARK: - Strings
 
-  /// A string of any of the four kinds; a key has one line.
+  /// Reads a string of any of the four kinds; a key has one line.
   private mutating func string(isKey: Bool) throws(TOMLError) -> String {
     let start = at
     let quote = next
@@ -292,7 +292,7 @@ struct TOMLParser {
       switch next {
       case quote:
         let quotes = skipQuotes(quote, atMost: isMultiline ? 5 : 1)
-        // Up to two quotation marks may stand right before the three that close.
+        // Up to two quotation marks may come right before the closing three.
         let closing = isMultiline ? 3 : 1
         text += [UInt8](repeating: UInt8(quote.value), count: quotes % closing)
         if quotes >= closing { return String(decoding: text, as: UTF8.self) }
@@ -335,7 +335,7 @@ struct TOMLParser {
       text += UTF8.encode(scalar).map(Array.init) ?? []
       at += count
     case " ", "\t", "\r", "\n":
-      // The end of a line, and all white space up to what comes next, is not in the string.
+      // A line end and all white space up to the next character are not in the string.
       skipBlanks()
       guard isMultiline, skipLineEnd() else { throw error("unknown escape", at: start) }
       repeat { skipBlanks() } while skipLineEnd()

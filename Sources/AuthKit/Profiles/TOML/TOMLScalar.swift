@@ -1,6 +1,6 @@
-/// Reads the values that are one word: `true` and `false`, numbers, dates and times.
+/// Parses values of one word: `true` and `false`, numbers, dates and times.
 struct TOMLScalar {
-  /// What is wrong with a word.
+  /// The error in a word.
   enum Mistake: String, Error {
     case unknown = "expected a value; text is written in quotation marks"
     case number = "not a number as TOML writes it"
@@ -10,7 +10,7 @@ struct TOMLScalar {
 
   private var rest: ArraySlice<UInt8>
 
-  /// The value that `word` is, which is not empty.
+  /// Parses `word`, which must not be empty.
   ///
   /// - Throws: `Mistake`.
   static func value(_ word: ArraySlice<UInt8>) throws(Mistake) -> TOMLValue {
@@ -131,7 +131,7 @@ struct TOMLScalar {
       && number(of: 2, 0...59) != nil
   }
 
-  /// Reads exactly so many digits; nil when their number is out of `range`.
+  /// Reads exactly `count` digits; nil if their number is out of `range`.
   private mutating func number(of count: Int, _ range: ClosedRange<Int>) -> Int? {
     let digits = rest.prefix(count)
     rest = rest.dropFirst(count)

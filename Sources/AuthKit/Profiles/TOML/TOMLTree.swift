@@ -1,17 +1,17 @@
-/// A TOML 1.0 document (https://toml.io/en/v1.0.0): its values in the order of the text, each with
-/// the place where it is written. `TOMLParser` makes it, `TOMLEdit` changes its text.
+/// A TOML 1.0 document (https://toml.io/en/v1.0.0): its values in the order of the text, with their
+/// places. `TOMLParser` makes it; `TOMLEdit` changes its text.
 ///
-/// Nothing in this folder knows the rest of the program.
+/// The files in this folder do not depend on the rest of the program.
 struct TOMLTree: Sendable {
   /// The text.
   let bytes: [UInt8]
   /// All tables, arrays and values; the first is the document's root table.
   var nodes = [TOMLNode(key: "", parent: 0, level: 0, start: 0, value: .table, origin: .header)]
-  /// The lines that are not empty, in the order of the text.
+  /// The statements, in the order of the text.
   var statements: [TOMLStatement] = []
   private var members: [TOMLMemberName: Int] = [:]
 
-  /// How deep values may lie in one another: names of a dotted key and brackets in brackets.
+  /// The maximum nesting: names of a dotted key, and brackets in brackets.
   static let maximumDepth = 64
 
   init(of bytes: [UInt8]) { self.bytes = bytes }
@@ -19,18 +19,18 @@ struct TOMLTree: Sendable {
   /// The document's root table.
   var root: TOMLNode { nodes[0] }
 
-  /// The number of the node called `key` in a table, which is given by its number.
+  /// The number of the node called `key` in the table with the number `table`.
   func member(_ key: String, of table: Int) -> Int? {
     members[TOMLMemberName(table: table, key: key)]
   }
 
-  /// The number of the node at `path`, names from the root; elements of arrays by their index.
+  /// The number of the node at `path`, names from the root; array elements by their index.
   func find(_ path: [String]) -> Int? {
     let found = nearest(path)
     return found.depth == path.count ? found.node : nil
   }
 
-  /// The node at `path`, or the innermost one around it, and how many of the names led there.
+  /// The node at `path`, or the innermost one around it, and how many names led there.
   func nearest(_ path: [String]) -> (node: Int, depth: Int) {
     var node = 0
     for (depth, key) in path.enumerated() {
@@ -44,7 +44,7 @@ struct TOMLTree: Sendable {
     return (node, path.count)
   }
 
-  /// The names from `ancestor` down to `node`; elements of arrays have none.
+  /// The names from `ancestor` down to `node`; array elements have none.
   func path(of node: Int, from ancestor: Int = 0) -> [String] {
     var path: [String] = []
     var node = node
@@ -55,15 +55,15 @@ struct TOMLTree: Sendable {
     return path.reversed()
   }
 
-  /// Whether `node` is `ancestor` or lies in it.
+  /// Whether `node` is `ancestor` or is inside it.
   func isInside(_ node: Int, _ ancestor: Int) -> Bool {
     var node = node
-    // A node comes after those that it lies in.
+    // A node comes after those that contain it.
     while node > ancestor { node = nodes[node].parent }
     return node == ancestor
   }
 
-  /// The line and the column of a byte.
+  /// The line and column of a byte.
   func place(at offset: Int) -> TOMLPlace {
     let before = bytes[..<min(offset, bytes.count)]
     let lineStart = before.lastIndex(of: 0x0A).map { $0 + 1 } ?? 0
@@ -86,42 +86,42 @@ struct TOMLTree: Sendable {
 
 /// A value with its place.
 struct TOMLNode: Sendable {
-  /// Its name in the table that it is a member of; empty in arrays.
+  /// Its name in its table; empty in arrays.
   var key: String
-  /// The number of the table or array that it lies in.
+  /// The number of the table or array that contains it.
   var parent: Int
-  /// How many tables and arrays it lies in.
+  /// How many tables and arrays contain it.
   var level: Int
-  /// The first byte of what names it: its key, its header's bracket; in an array its own.
+  /// The first byte of its key or of its header's bracket; in an array, of the value.
   var start: Int
   var value: TOMLValue
-  /// What made it; this decides who may add to it.
+  /// How it was defined, which decides what may add to it.
   var origin: Origin
   /// The bytes of the value; none for tables of headers and dotted keys.
   var range = 0..<0
   /// The numbers of its members or elements, in the order of the text.
   var children: [Int] = []
 
-  /// What made a node.
+  /// How a node was defined.
   enum Origin: Equatable, Sendable {
-    /// It is written as a value, `[ ]` and `{ }` too: nothing can be added.
+    /// Written as a value, including `[ ]` and `{ }`: nothing can be added.
     case value
-    /// `[a.b]` has made `a`; a header of its own may follow.
+    /// `a` in `[a.b]`; a header of its own may follow.
     case implied
     /// `[a]` or `[[a]]`.
     case header
-    /// `a.b = 1` has made `a` below the table of that number; dotted keys there may add to it.
+    /// `a` in `a.b = 1`, in the table with that number; dotted keys there may add to it.
     case dotted(in: Int)
   }
 }
 
-/// What a node is.
+/// The value of a node.
 enum TOMLValue: Equatable, Sendable {
   case string(String)
   case integer(Int)
   case float(Double)
   case boolean(Bool)
-  // Dates and times as they are written.
+  // Dates and times as written.
   case offsetDateTime(String)
   case localDateTime(String)
   case localDate(String)
@@ -132,11 +132,11 @@ enum TOMLValue: Equatable, Sendable {
 
 /// A header, or a key with its value.
 struct TOMLStatement: Sendable {
-  /// From the first byte of the bracket or the key to behind the last.
+  /// From the first byte of the bracket or the key to after the last.
   var range: Range<Int>
-  /// The number of the node that it makes.
+  /// The number of the node that it defines.
   var node: Int
-  /// The number of the table that the header before it opened; a header's own.
+  /// The number of the table that the last header opened; for a header, its own table.
   var table: Int
 
   var isHeader: Bool { node == table }
@@ -144,20 +144,20 @@ struct TOMLStatement: Sendable {
 
 /// A place in a text; line and column begin at 1, a column is a Unicode scalar.
 struct TOMLPlace: Equatable, Sendable {
-  /// In bytes from the start.
+  /// The offset in bytes.
   var offset: Int
   var line: Int
   var column: Int
 }
 
-/// Why a text is not TOML.
+/// The reason why a text is not TOML.
 struct TOMLError: Error, Equatable, Sendable {
   var place: TOMLPlace
   /// What is wrong or was expected. It may name a key of the text.
   var message: String
 }
 
-/// Names are compared by bytes; equality of Swift strings is canonical equivalence.
+/// Compares names by bytes; Swift strings compare by canonical equivalence.
 private struct TOMLMemberName: Hashable, Sendable {
   var table: Int
   var key: String

@@ -1,11 +1,11 @@
 /// Writes keys and strings as TOML 1.0.
 enum TOMLWriter {
-  /// A dotted key, quoted where it must be.
+  /// Returns a dotted key, quoted where necessary.
   static func key(_ path: [String]) -> String {
     path.map { !$0.isEmpty && $0.utf8.allSatisfy(isBare) ? $0 : string($0) }.joined(separator: ".")
   }
 
-  /// Whether a key with this byte may do without quotation marks.
+  /// Whether a key with this byte needs no quotation marks.
   static func isBare(_ byte: UInt8) -> Bool {
     switch Unicode.Scalar(byte) {
     case "a"..."z", "A"..."Z", "0"..."9", "_", "-": true
@@ -13,7 +13,7 @@ enum TOMLWriter {
     }
   }
 
-  /// A basic string, on one line.
+  /// Returns a basic string on one line.
   static func string(_ text: String) -> String {
     var out = "\""
     for scalar in text.unicodeScalars {
