@@ -13,7 +13,7 @@ package final class RecipeClient {
   private var readOrigins: [Origin]?
   /// How the profile reaches the server, determined once, before anything is sent.
   package lazy var way = ServerWay(of: profile)
-  /// Why nothing may be sent at all, for example to a profile that is not trusted.
+  /// Why nothing may be sent at all, for example because the profile is not trusted.
   package var refusal: Failure?
 
   /// Creates a client that sends with `http`; `redactor` learns the secrets of the answers.
@@ -429,7 +429,8 @@ package final class RecipeClient {
     }
   }
 
-  /// Returns a call's name for messages, such as `POST https://api.shop.example/login`.
+  /// Returns a call's name for messages, such as `POST
+  /// https://api.shop.example/login`.
   func named(_ call: RecipeRequest) -> String {
     let path = call.shownPath
     return "\(call.method) "

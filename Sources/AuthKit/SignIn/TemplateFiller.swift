@@ -217,7 +217,7 @@ extension TemplateFiller {
 
   /// Returns names and values for form and multipart bodies.
   ///
-  /// - Throws: `usage` for a value that is a table or a list of tables, which no form can hold.
+  /// - Throws: `usage` for `--field` with a body that is not a table; what `fill` throws.
   func flat(_ call: RecipeRequest) throws(Failure) -> [WirePart] {
     var parts: [WirePart] = []
     for field in try members(of: call) where !isLeftOut(field.value) {
