@@ -429,8 +429,7 @@ package final class RecipeClient {
     }
   }
 
-  /// Returns a call's name for messages, such as `POST
-  /// https://api.shop.example/login`.
+  /// Returns a call's name for messages, such as `POST https://api.shop.example/login`.
   func named(_ call: RecipeRequest) -> String {
     let path = call.shownPath
     return "\(call.method) "

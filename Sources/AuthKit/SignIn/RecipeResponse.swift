@@ -194,7 +194,7 @@ struct RecipeResponse {
 
   // MARK: - Time
 
-  /// Returns how far the server's clock is ahead of this one, or 0 if by no more than 30 s (rule
+  /// Returns how far the server's clock is ahead of this one; 0 for at most 30 s either way (rule
   /// B6).
   func skew(now: Timestamp) -> Double {
     guard let date = head.first("Date").flatMap(Timestamp.parse(httpDate:)) else { return 0 }

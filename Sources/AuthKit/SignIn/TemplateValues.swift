@@ -23,7 +23,7 @@ package struct TemplateValues {
     table.map { ($0.key, $0.value) }.sorted { $0.name.description < $1.name.description }
   }
 
-  /// Adds every value of `other`, which replace its own.
+  /// Adds every value of `other`, replacing its own.
   package mutating func merge(_ other: TemplateValues) {
     table.merge(other.table) { $1 }
     fields += other.fields

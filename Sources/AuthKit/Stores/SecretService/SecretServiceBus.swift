@@ -10,8 +10,7 @@ internal import Glibc
 ///
 /// Every method throws `Failure` with a kind of exit code 12: `storeTimeout` at the deadline that
 /// `begin` set, `storeLocked` where the service says so, else `storeMissing`.
-/// Calls:
-/// https://specifications.freedesktop.org/secret-service-spec/latest/
+/// Calls: https://specifications.freedesktop.org/secret-service-spec/latest/
 final class SecretServiceBus {
   private let c: authctl_libsecret
   private let connection: OpaquePointer
