@@ -194,8 +194,7 @@ struct RecipeResponse {
 
   // MARK: - Time
 
-  /// Returns how far the server's clock is ahead of this one; 0 for at most 30 s either way (rule
-  /// B6).
+  /// Returns how far the server's clock is ahead of this one; 0 up to 30 s either way (rule B6).
   func skew(now: Timestamp) -> Double {
     guard let date = head.first("Date").flatMap(Timestamp.parse(httpDate:)) else { return 0 }
     let difference = date.seconds - now.seconds

@@ -4,8 +4,8 @@ internal import Glibc
 ///
 /// `AUTHCTL_STORE_KEY_FILE` names a file with the key. `AUTHCTL_STORE_PASSPHRASE` is a text from
 /// which scrypt derives it. Without either, the key is in
-/// `$CREDENTIALS_DIRECTORY/authctl-store-key`, if systemd has put it there. The two variables
-/// cannot be used together.
+/// `$CREDENTIALS_DIRECTORY/authctl-store-key`, if systemd has put it there. The variables cannot be
+/// used together: nothing says which one is right.
 package final class StoreKey {
   private enum Source {
     case file(String, option: String)

@@ -36,7 +36,7 @@ final class BusGate {
   private func run() {
     withUnsafeTemporaryAllocation(byteCount: 1 << 16, alignment: 1) { buffer in
       while pass(buffer) {}
-      // Secrets that the service could not encrypt were in this buffer.
+      // The buffer may have held secrets that the service could not encrypt.
       if let start = buffer.baseAddress { explicit_bzero(start, buffer.count) }
     }
     // GDBus notices the end of its socket and closes its own end.

@@ -5,7 +5,7 @@ enum SecretServiceProgram: Equatable {
   case gnomeKeyring, kwallet, keepassxc
   /// Its executable or command name, safe to display.
   case other(String)
-  /// Neither the bus nor the kernel shows it.
+  /// The bus or the kernel does not show it.
   case unknown
 
   /// The program of process `pid`.

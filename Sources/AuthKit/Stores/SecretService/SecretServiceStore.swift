@@ -83,8 +83,7 @@ package final class SecretServiceStore: SessionStore {
   /// Unlocks the collection for sessions without a dialog. The password is sent only over the
   /// encrypted session, and nothing stores it (rule C11).
   ///
-  /// - Throws: `storeLocked` for a wrong password; `storeMissing` when the session is not
-  ///   encrypted.
+  /// - Throws: `storeLocked` for a wrong password; `storeMissing` without an encrypted bus session.
   package func unlock(with password: borrowing Secret) throws(Failure) {
     let bus = try connected()
     guard try bus.sessionAlgorithm() != "plain" else { throw .busIsPlain(bus.serviceName) }
@@ -217,7 +216,7 @@ package final class SecretServiceStore: SessionStore {
     if let ahead {
       self.ahead = nil
       do throws(Failure) { bus = try ahead.bus() } catch {
-        // Another try would take as long again; it would report any other error.
+        // Another try would take as long again; it reports any other error anew.
         if error.kind == .storeTimeout { throw error }
       }
     }
