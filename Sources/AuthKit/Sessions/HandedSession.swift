@@ -1,9 +1,9 @@
-/// What another program may get of a session.
+/// The part of a session that another program may receive.
 ///
-/// `SessionKeeper.handOver` makes it, and is the only way for a credential out of authctl other than
+/// Only `SessionKeeper.handOver` makes it, and a credential leaves authctl in no other way except
 /// in a request: `exec`, `helper` and `token` cannot skip its check (rule A1).
 package struct HandedSession {
-  /// The session, renewed as its maker asked for.
+  /// The session, renewed as the caller of `handOver` asked for.
   package let session: Session
   private let api: RecipeClient
 
@@ -12,7 +12,7 @@ package struct HandedSession {
     self.api = api
   }
 
-  /// The access token; nil where the session has none.
+  /// The access token; nil if the session has none.
   package var token: SharedSecret? { session.accessToken }
 
   /// The access token, or the password where that is what the profile stores (rule B15).
@@ -20,18 +20,18 @@ package struct HandedSession {
     api.profile.recipe.session.keepPassword ? session.values[.password] : token
   }
 
-  /// The header of a request that carries it; nil where the recipe sends none.
+  /// The header that carries the credential; nil if the recipe sends none.
   ///
   /// - Throws: `input_needed` for a value that the session does not have.
   package func header() throws(Failure) -> (name: String, value: String)? {
     try api.credentialHeader(of: session)
   }
 
-  /// `template` with the values of the session: what may go with a request, and nothing that signs
-  /// in.
+  /// Fills `template` with values of the session: only those that may go with a request, none that
+  /// signs in.
   ///
-  /// - Parameter passwords: a stored password may be handed out too.
-  /// - Throws: `usage` for a template that names something else, `input_needed` for a value that the
+  /// - Parameter passwords: whether a stored password may be handed out too.
+  /// - Throws: `usage` for a template with any other name, `input_needed` for a value that the
   ///   session does not have.
   package func text(_ template: String, passwords: Bool = false) throws(Failure) -> String {
     try api.text(template, of: session, passwords: passwords)
@@ -39,13 +39,13 @@ package struct HandedSession {
 }
 
 extension SessionKeeper {
-  /// `session` for another program, which will use it at `origin`.
+  /// Returns `session` for another program, which will use it at `origin`.
   ///
   /// - Parameters:
-  ///   - origin: where the credential is to be sent; nil: to the origin of the profile's `url`.
-  ///   - renewed: renews the session where it must be.
-  /// - Throws: `origin_refused` where a request would be refused too: the session was not made for
-  ///   `origin`. Nothing has been sent then. What `renewed` throws.
+  ///   - origin: where the program sends the credential; nil for the origin of the profile's `url`.
+  ///   - renewed: renews the session if needed.
+  /// - Throws: `origin_refused`, before anything is sent, when the session was not made for
+  ///   `origin`; what `renewed` throws.
   package func handOver(
     _ session: Session, for origin: Origin? = nil,
     renewed: (Session) throws(Failure) -> Session
@@ -58,7 +58,7 @@ extension SessionKeeper {
     return HandedSession(session, api)
   }
 
-  /// The session's own token for a command that shows what is in it; it is not handed on.
+  /// Returns the access token for a command that shows its contents; it is not handed on.
   package func tokenToRead(of session: Session) throws(Failure) -> Secret {
     guard let token = session.accessToken else { throw notSignedIn(session.account) }
     return token.secret.copy()

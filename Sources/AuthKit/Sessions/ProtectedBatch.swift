@@ -1,19 +1,19 @@
-/// Many requests of one session that are under way at the same time: one renewal serves all.
+/// Parallel requests with one session: one renewal serves all of them.
 ///
-/// Nothing here waits but `wait` and a renewal, for which all that is under way is let come to its
-/// end first; then those that were not accepted are sent once more.
+/// Only `wait` and a renewal block. Before a renewal, all requests under way finish; then the
+/// refused ones are sent once more.
 package final class ProtectedBatch {
-  /// What came of one request.
+  /// The result of one request.
   package struct Outcome {
-    /// Status line and headers of its answer, where there is one.
+    /// The status line and headers of the answer, if there is one.
     package let head: ResponseHead?
-    /// The whole body, decoded if that was asked for; empty beside a failure.
+    /// The whole body, decoded if requested; empty after a failure.
     package let body: ByteBuffer
-    /// Why that is not what was wanted: no answer, half of one, or one that the session is over.
+    /// The failure: no answer, an incomplete one, or one that refuses the session.
     package let failure: Failure?
   }
 
-  /// Gets what came of one request.
+  /// Receives the result of one request.
   package typealias Finish = (Outcome) -> Void
 
   private final class Job {
@@ -22,9 +22,9 @@ package final class ProtectedBatch {
     var attempt: SessionKeeper.Attempt
     var head: ResponseHead?
     var body = ByteBuffer()
-    /// Which session it was sent with.
+    /// The generation of the session it was sent with.
     var generation = 0
-    /// The answer that did not accept the session.
+    /// The answer that refused the session.
     var rejection: RecipeResponse?
     var isRepeat = false
 
@@ -39,7 +39,7 @@ package final class ProtectedBatch {
     }
   }
 
-  /// After how many cookies they are stored.
+  /// The number of new cookies after which they are stored.
   private static let mostCookies = 100
 
   private let keeper: SessionKeeper
@@ -47,28 +47,28 @@ package final class ProtectedBatch {
   private let limit: Int
   private let largestBody: Int
   private let largestBodies: Int
-  /// Bytes of the answers that are under way.
+  /// The body bytes held for all requests under way.
   private var bodyBytes = 0
-  /// None: requests carry nothing.
+  /// Nil if the requests carry no session.
   private var carried: CarriedSession?
-  /// Goes up with each session that takes the place of another.
+  /// The number of times that the session was replaced.
   private var generation = 0
   private var jobs: [ObjectIdentifier: Job] = [:]
-  /// What the last request carried.
+  /// The credential of the last request.
   private var filled: (generation: Int, method: String, credential: Credential)?
-  /// Requests that wait for a session to be sent with.
+  /// Requests that wait for the session to be renewed.
   private var waiting: [Job] = []
-  /// Cookies that answers have set since they were last stored: a store takes longer than a request.
+  /// New cookies that are not stored yet: storing takes longer than a request.
   private var newCookies: [HTTPClient.NewCookie] = []
-  /// Why there is no session, and until when nothing is done about it; nil: for good.
+  /// Why there is no session, and until when no renewal is tried; nil for good.
   private var trouble: (failure: Failure, until: Timestamp?)?
 
   /// - Parameters:
-  ///   - session: what the requests carry; none: nothing.
-  ///   - count: how many are under way at the most. One at a time, where each answer brings a new
-  ///     token: the order of two that come at once is not known.
-  ///   - largestBody: bytes of one answer, which is held in memory.
-  ///   - largestBodies: bytes of all answers that are under way.
+  ///   - session: the session that the requests carry, if any.
+  ///   - count: the most requests at a time. One where every answer brings a new token: the order
+  ///     of two simultaneous answers is unknown.
+  ///   - largestBody: the most bytes of one answer, which is held in memory.
+  ///   - largestBodies: the most bytes of all answers under way.
   /// - Throws: `failed` without libcurl.
   package init(
     _ keeper: SessionKeeper, _ session: Session?, count: Int, largestBody: Int,
@@ -82,16 +82,16 @@ package final class ProtectedBatch {
     carried = session.map(keeper.carry)
   }
 
-  /// Requests that have no result yet.
+  /// The number of requests that have no result yet.
   package var count: Int { jobs.count + waiting.count }
 
   /// Whether another request may start now.
   package var hasRoom: Bool { !isPaused && count < limit }
 
-  /// What is under way comes to its end first: the session has to be renewed.
+  /// Whether no new request starts until those under way finish and the session is renewed.
   private var isPaused: Bool { !waiting.isEmpty }
 
-  /// Starts a request; `finish` gets its answer, at once where it cannot be sent.
+  /// Starts a request; `finish` receives the result, immediately if it cannot be sent.
   package func start(_ wanted: ProtectedRequest, finish: @escaping Finish) {
     let job = Job(wanted, finish)
     do throws(Failure) {
@@ -112,22 +112,22 @@ package final class ProtectedBatch {
     }
   }
 
-  /// Waits until there is something to do, one of `descriptors` can be read, or the time is over.
+  /// Waits until there is something to do, one of `descriptors` can be read, or the time is up.
   ///
-  /// - Returns: those of `descriptors` that can be read, or have ended.
+  /// - Returns: the descriptors that can be read or have reached their end.
   package func wait(milliseconds: Int, for descriptors: [Int32]) throws(Failure) -> [Int32] {
     try exchanges.wait(
       milliseconds: isPaused && jobs.isEmpty ? 0 : milliseconds, for: descriptors)
   }
 
-  /// Does what can be done without waiting, and the renewal when its time has come.
+  /// Does what can be done without waiting, and renews the session once no request is under way.
   package func advance() throws(Failure) {
     try exchanges.advance()
     if newCookies.count >= Self.mostCookies { storeCookies() }
     if isPaused, jobs.isEmpty { replaceSession() }
   }
 
-  /// Stores what the answers have changed; to be called when all is done, too.
+  /// Stores the cookies that the answers have set; call it at the end too.
   package func storeCookies() {
     guard let session = carried?.session, session.variable == nil, !newCookies.isEmpty else {
       return
@@ -140,7 +140,7 @@ package final class ProtectedBatch {
     newCookies = []
   }
 
-  /// Gives up what is under way: `failure` is what came of it.
+  /// Gives up all requests that have no result yet; each fails with `failure`.
   package func abandon(_ failure: Failure) {
     let given = Array(jobs.values) + waiting
     jobs = [:]
@@ -187,8 +187,8 @@ package final class ProtectedBatch {
     }
   }
 
-  /// What carries the session: the same for all requests of one method, where no request comes first
-  /// and no answer changes it.
+  /// Returns the credential: the same for all requests of one method, unless there is a prefetch or
+  /// an answer can change it.
   private func attached(
     _ session: Session, _ wanted: ProtectedRequest
   ) throws(Failure) -> SessionKeeper.Attached {
@@ -220,14 +220,14 @@ package final class ProtectedBatch {
     job.body.append(bytes)
   }
 
-  /// The body is not held any more.
+  /// Releases the body.
   private func forget(_ job: Job) {
     bodyBytes -= job.body.count
     job.body = ByteBuffer()
   }
 
   private func ended(_ job: Job, _ failure: Failure?) {
-    // Given up meanwhile.
+    // `abandon` has already reported it.
     guard jobs.removeValue(forKey: ObjectIdentifier(job)) != nil else { return forget(job) }
     do throws(Failure) {
       if let failure { throw failure }
@@ -246,7 +246,7 @@ package final class ProtectedBatch {
     }
   }
 
-  /// The session was not accepted: once more with another, or that was it.
+  /// Sends a refused request again with another session, or fails it.
   private func refused(_ job: Job, _ answer: RecipeResponse) throws(Failure) {
     guard let carried else { return }
     job.head = answer.head
@@ -268,7 +268,7 @@ package final class ProtectedBatch {
     keeper.condition(of: carried.session)
   }
 
-  /// Whether the session goes with another request as it is.
+  /// Whether the session can be used for another request as it is.
   private func isReady(_ carried: CarriedSession) -> Bool {
     carried.lease.beforeSending(condition(of: carried)) == .use
   }
@@ -279,7 +279,7 @@ package final class ProtectedBatch {
     return isGood || keeper.clock().seconds > until.seconds ? nil : trouble.failure
   }
 
-  /// Nothing is under way: the session is renewed, and what waited for that is sent.
+  /// Renews the session once nothing is under way, and sends the waiting requests.
   private func replaceSession() {
     guard let before = carried else { return }
     let jobs = waiting
@@ -307,14 +307,14 @@ package final class ProtectedBatch {
     }
   }
 
-  /// Whether there is another session now.
+  /// Replaces the session; returns whether there is a new one.
   private func replace(isRepeat: Bool) throws(Failure) -> Bool {
     guard var next = carried else { return false }
-    // A renewal begins with what is stored.
+    // A renewal reads the stored session: store the new cookies first.
     storeCookies()
     var isReplaced = true
     if isReady(next) {
-      // What the store does not hold need not be asked for again by each that is refused.
+      // Keep the lease even on failure, so that not every refused request reads the store again.
       defer { carried?.lease = next.lease }
       isReplaced = try keeper.replace(&next, isRepeat: isRepeat)
     } else {

@@ -1,38 +1,39 @@
 /// A request that carries the session.
 package struct ProtectedRequest {
-  /// The request without what carries the session.
+  /// The request without the session's headers and cookies.
   package var request: WireRequest
   /// Which redirects are followed.
   package var redirects = RedirectPolicy()
-  /// Seconds in all; none: as `-m` says.
+  /// The total time limit in seconds; nil for the one that `-m` sets.
   package var timeLimit: Double?
-  /// Statuses that the person takes for success (`--ok`).
+  /// Whether a status counts as success (`--ok`).
   package var accepted: (Int) -> Bool = { _ in false }
 
-  /// What the recipe's prefetch gave already, with the cookies that go along.
+  /// The values that the recipe's prefetch already returned, with their cookies.
   var taken: (values: TemplateValues, cookies: CookieJar)?
 
-  /// A request with the limits that `get` has.
+  /// Creates a request with the limits of `get`.
   package init(_ request: WireRequest) { self.request = request }
 }
 
-/// The session that goes with a request, and what can be done when it is not accepted.
+/// The session that a request carries, and the lease that decides what to do when the server
+/// refuses it.
 struct CarriedSession {
   var session: Session
   var lease: SessionLease
 }
 
 extension SessionKeeper {
-  /// Where the session's access token may go: what was fixed at sign-in and what the profile says
-  /// now, both (rule A2).
+  /// Returns the origins that may receive the access token: those fixed at sign-in that the profile
+  /// still allows (rule A2).
   ///
-  /// - Throws: `origin_refused` where the server is reached by another way since (rule A3).
+  /// - Throws: `origin_refused` when the way to the server has changed since sign-in (rule A3).
   package func permittedOrigins(of session: Session) throws(Failure) -> [Origin] {
     try api.checkWay(of: session.way)
     return try api.requestOrigins().filter { session.requestOrigins.contains($0) }
   }
 
-  /// Refuses a URL that the session was not made for, before anything is sent.
+  /// Refuses a URL outside the session's origins, before anything is sent.
   package func check(_ url: WebURL, for session: Session) throws(Failure) {
     try check(url.origin, for: session)
   }
@@ -46,27 +47,28 @@ extension SessionKeeper {
       hint: "network.allow_origins in the profile, then a new login, would allow it")
   }
 
-  /// `session`, renewed first if its access token is about to end.
+  /// Returns `session`, renewed first if its access token is about to expire.
   ///
-  /// - Throws: `session_expired` when it has ended and cannot be renewed; nothing has been sent then.
-  /// - Parameter minimum: seconds that it must have left; none: what a request needs.
+  /// - Throws: `session_expired` when it has expired and cannot be renewed; nothing has been sent
+  ///   then.
+  /// - Parameter minimum: seconds of validity required; nil for what a request needs.
   package func fresh(_ session: Session, minimum: Double? = nil) throws(Failure) -> Session {
     var carried = carry(session)
     try makeReady(&carried, minimum: minimum)
     return carried.session
   }
 
-  /// Sends a request with the session and passes the answer on: renewed before it, where its token
-  /// is about to end, or once after the server did not accept it.
+  /// Sends a request with the session and passes the answer on. Renews the session before, if its
+  /// token is about to expire, or once after the server refuses it.
   ///
-  /// - Parameter session: as it is afterwards, for the next request.
+  /// - Parameter session: updated for the next request.
   /// - Throws: `origin_refused`, `session_expired` (401 with a credential), what sending throws.
   package func send(
     _ wanted: ProtectedRequest, with session: inout Session,
     onHead: HTTPClient.OnHead, onBody: HTTPClient.OnBody
   ) throws(Failure) {
     try check(wanted.request.url, for: session)
-    // What comes from a pipe is kept where it may have to be sent again.
+    // A body from a pipe is kept only where it may have to be sent again.
     if session.variable == nil { wanted.request.keepBody() }
     var carried = carry(session)
     try makeReady(&carried)
@@ -77,14 +79,14 @@ extension SessionKeeper {
     }
   }
 
-  /// `session`, with nothing tried yet.
+  /// Returns `session` with a new lease.
   func carry(_ session: Session) -> CarriedSession {
     let isBrief = profile.recipe.session.renewOnEveryResponse
     return CarriedSession(
       session: session, lease: SessionLease(renewsOnEveryResponse: isBrief))
   }
 
-  /// What a lease has to know of `session`.
+  /// Returns what a lease needs to know about `session`.
   func condition(of session: Session, minimum: Double? = nil) -> SessionLease.Condition {
     let now = clock()
     return SessionLease.Condition(
@@ -93,9 +95,9 @@ extension SessionKeeper {
       isDue: session.isDue(now: now, minimum: minimum))
   }
 
-  /// Renews the session where its token is about to end.
+  /// Renews the session if its token is about to expire.
   ///
-  /// - Throws: `session_expired` when it has ended and cannot be renewed, what a renewal throws.
+  /// - Throws: `session_expired` when it has expired and cannot be renewed; what a renewal throws.
   func makeReady(_ carried: inout CarriedSession, minimum: Double? = nil) throws(Failure) {
     switch carried.lease.beforeSending(condition(of: carried.session, minimum: minimum)) {
     case .use: break
@@ -104,8 +106,8 @@ extension SessionKeeper {
     }
   }
 
-  /// Takes another session in place of one that was not accepted: from the store, or renewed; false
-  /// when there is none to try with.
+  /// Replaces a refused session by a renewed one or by a newer one from the store; returns false
+  /// when there is none to try.
   func replace(_ carried: inout CarriedSession, isRepeat: Bool = false) throws(Failure) -> Bool {
     while true {
       let condition = condition(of: carried.session)
@@ -130,7 +132,7 @@ extension SessionKeeper {
     carried.lease.wasRenewed(condition(of: carried.session))
   }
 
-  /// Sends a request that carries nothing of the session.
+  /// Sends a request without the session.
   package func sendAnonymously(
     _ wanted: ProtectedRequest,
     onHead: HTTPClient.OnHead, onBody: HTTPClient.OnBody
@@ -138,7 +140,7 @@ extension SessionKeeper {
     try exchange(wanted, nil, onHead: onHead, onBody: onBody)
   }
 
-  /// Sends it once, and marks the failures that come of that.
+  /// Sends the request once and marks the failures of sending.
   private func exchange(
     _ wanted: ProtectedRequest, _ credential: Credential?,
     onHead: HTTPClient.OnHead, onBody: HTTPClient.OnBody
@@ -152,14 +154,14 @@ extension SessionKeeper {
     }
   }
 
-  /// Marks a failure that came of sending the person's own request.
+  /// Marks a failure of sending the user's own request.
   static func ofRequest(_ failure: Failure) -> Failure {
     var failure = failure
     failure.isOfRequest = failure.kind == .network || failure.kind == .timeout
     return failure
   }
 
-  /// One try; the answer that did not accept the credential comes back instead of being passed on.
+  /// Tries once; an answer that refuses the credential is returned instead of being passed on.
   private func attempt(
     _ wanted: ProtectedRequest, _ carried: inout CarriedSession,
     _ onHead: HTTPClient.OnHead, _ onBody: HTTPClient.OnBody
@@ -179,7 +181,7 @@ extension SessionKeeper {
     return try rejection(&attempt, onHead, onBody)
   }
 
-  /// The head of the answer: passed on, or held back until it is clear what it says.
+  /// Passes the head of the answer on, or holds it back until the verdict is clear.
   func receiveHead(
     _ head: ResponseHead, _ hops: HTTPClient.RedirectTrace, _ attempt: inout Attempt,
     _ session: inout Session, _ onHead: HTTPClient.OnHead
@@ -188,7 +190,7 @@ extension SessionKeeper {
       throw expired(session, .rejected, .signInPage(page))
     }
     if hops.carriedCredential {
-      // Before the body: whatever becomes of that, the server has changed its mind by now.
+      // Before the body: even if that fails, the server has already made these changes.
       try keepChanges(of: &session, head, hops, storesLater: attempt.storesCookiesLater)
       attempt.verdict = verdict(on: head.status, attempt.wanted, attempt.mayRenew)
       attempt.head = head
@@ -198,20 +200,20 @@ extension SessionKeeper {
     try onHead(head, hops)
   }
 
-  /// A piece of its body.
+  /// Passes a piece of the body on, or holds it back.
   func receiveBody(
     _ bytes: UnsafeRawBufferPointer, _ attempt: inout Attempt,
     _ onHead: HTTPClient.OnHead, _ onBody: HTTPClient.OnBody
   ) throws(Failure) {
     if attempt.verdict == .undecided, attempt.body.count + bytes.count > Attempt.limit {
-      // Too long to say in a word that the token is dead.
+      // Too long for a message that the token has expired.
       try pass(&attempt, onHead, onBody)
     }
     if attempt.verdict == .accepted { return try onBody(bytes) }
     attempt.body.append(contentsOf: bytes.prefix(max(0, Attempt.limit - attempt.body.count)))
   }
 
-  /// The answer, when it has come whole and does not accept the credential.
+  /// Returns the complete answer if it refuses the credential.
   func rejection(
     _ attempt: inout Attempt,
     _ onHead: HTTPClient.OnHead, _ onBody: HTTPClient.OnBody
@@ -225,14 +227,14 @@ extension SessionKeeper {
     return answer
   }
 
-  /// A request that is tried, and its answer as far as it is not passed on, or not yet.
+  /// One try of a request, with the part of its answer that is held back.
   struct Attempt {
-    /// Bytes of its body that are kept.
+    /// The most bytes of the body that are kept.
     static let limit = 65_536
     let wanted: ProtectedRequest
-    /// Whether the session can be replaced when the answer does not accept it.
+    /// Whether the session can be replaced when the answer refuses it.
     let mayRenew: Bool
-    /// Whether the caller stores new cookies, `newCookies`, in his own time.
+    /// Whether the caller stores `newCookies` itself.
     let storesCookiesLater: Bool
     fileprivate var verdict = Verdict.accepted
     fileprivate var head = ResponseHead()
@@ -253,7 +255,7 @@ extension SessionKeeper {
   fileprivate enum Verdict {
     case accepted
     case rejected
-    /// The body says it (`session.expired_when`).
+    /// The body decides (`session.expired_when`).
     case undecided
   }
 
@@ -285,12 +287,12 @@ extension SessionKeeper {
 
   enum Attached {
     case ready(Credential)
-    /// The request that had to come first was answered so.
+    /// The prefetch was refused with this answer.
     case rejected(RecipeResponse)
   }
 
-  /// What carries `session` with `request`: headers and cookies, with what the recipe fetches first
-  /// for requests that may change something.
+  /// Returns the headers and cookies that carry `session`, after the recipe's prefetch where the
+  /// request needs it.
   func credential(
     of session: Session, for wanted: ProtectedRequest
   ) throws(Failure) -> Attached {
@@ -317,7 +319,7 @@ extension SessionKeeper {
         origins: try permittedOrigins(of: session), cookies: cookies))
   }
 
-  /// Cookies and rotated values that an answer brought.
+  /// Stores the cookies and rotated values of an answer.
   private func keepChanges(
     of session: inout Session, _ head: ResponseHead, _ hops: HTTPClient.RedirectTrace,
     storesLater: Bool
@@ -338,7 +340,7 @@ extension SessionKeeper {
     var changed = session
     if let tokens { changed = changed.renewed(with: tokens, now: clock()) }
     if let cookies { changed.cookies = cookies }
-    // The answer is here and stands: what cannot be kept is a warning.
+    // The answer is valid all the same: a failure to store is only a warning.
     do throws(Failure) {
       _ = try api.requestHeaders(api.values(of: changed))
       if tokens != nil || !storesLater {
@@ -350,7 +352,7 @@ extension SessionKeeper {
     }
   }
 
-  /// The session is good again, the body has gone.
+  /// The session has been renewed, but the body can no longer be read.
   private func cannotRepeat(_ answer: RecipeResponse) -> Failure {
     var failure = Failure(
       .sessionExpired,
@@ -381,17 +383,17 @@ extension SessionKeeper {
     return failure
   }
 
-  /// Who the session is, by the server: the whole answer of the recipe's whoami.
+  /// Returns the account's name and the whole answer of the recipe's whoami.
   ///
   /// - Throws: `usage` when the recipe has none; `client_error`, `server_error`,
-  ///   `answer_not_understood` for other answers than wanted; what `send` throws.
+  ///   `answer_not_understood` for other answers; what `send` throws.
   package func whoami(_ session: Session) throws(Failure) -> (name: String?, user: JSONValue) {
     guard let call = profile.recipe.whoami else {
       throw Failure(.usage, "\(profile.name): the recipe has no whoami")
     }
     let answer = try ask(call, session)
     let isSuccess = (200...299).contains(answer.head.status)
-    // Some servers answer 200 to anybody, and say in the body that they know nobody.
+    // Some servers answer 200 to everyone and report only in the body that no one is signed in.
     if isSuccess, try answer.saysNo() || answer.json.map(Self.isNobody) ?? false {
       throw rejected(session, answer)
     }
@@ -404,7 +406,7 @@ extension SessionKeeper {
     return (try answer.value(at: profile.recipe.session.account)?.scalarText, user)
   }
 
-  /// null, false, and what is empty tell of nobody.
+  /// Whether `user` means that no one is signed in: null, false or empty.
   private static func isNobody(_ user: JSONValue) -> Bool {
     switch user {
     case .null, .bool(false): true
@@ -414,14 +416,14 @@ extension SessionKeeper {
     }
   }
 
-  /// The answer to a call that carries the session, or what else its `authorization` says.
+  /// Sends a call with the session, or with what else its `authorization` names.
   private func ask(_ call: RecipeRequest, _ session: Session) throws(Failure) -> RecipeResponse {
     var values = api.values(of: session)
     guard call.authorization == .access else {
       return try api.send(
         call, values: values, cookies: session.cookies, permitted: session.signInLimits)
     }
-    // The session's headers are attached to each try: after a renewal they are others.
+    // Each try attaches the session's headers: a renewal changes them.
     var plain = call
     plain.authorization = .none
     var cookies = session.cookies

@@ -4,32 +4,32 @@ internal import Glibc
 extension SessionKeeper {
   /// Why a session is renewed.
   package enum Reason {
-    /// The access token is about to end.
+    /// The access token is about to expire.
     case due
-    /// The server did not accept the access token.
+    /// The server refused the access token.
     case rejected
-    /// The person asked for it.
+    /// The user asked for it.
     case asked
   }
 
-  /// Seconds for which the lock of a session is held at most (rule B6).
+  /// The most seconds that the lock of a session is held (rule B6).
   static var longestHold: Double { 40 }
 
-  /// Seconds that a kept command has; what is left then is for the sign-in.
+  /// Seconds for a kept command; the rest of `longestHold` is for the sign-in.
   private static var commandTime: Int { 15 }
 
-  /// Whether `session` has what the recipe's refresh wants.
+  /// Whether `session` has the values that the recipe's refresh needs.
   func canRefresh(_ session: Session) -> Bool { session.refreshable && api.canRefresh(session) }
 
-  /// Whether `session` can get a new access token without a person.
+  /// Whether `session` can get a new access token without the user.
   package func canRenew(_ session: Session) -> Bool {
     canRefresh(session) || session.reauthentication != nil
   }
 
-  /// `session` with a fresh access token.
+  /// Returns `session` with a fresh access token.
   ///
-  /// The lock is taken, the store read again, the refresh sent, the new pair stored before it is
-  /// used: any number of processes send one refresh (design 6).
+  /// Takes the lock, reads the store again, sends the refresh, and stores the new pair before it is
+  /// used: any number of processes send only one refresh (design 6).
   ///
   /// - Throws: `session_expired` when the server refuses or nothing can renew it; the session is
   ///   kept when the server cannot be reached or is broken. `input_needed` when a kept command fails.
@@ -41,11 +41,12 @@ extension SessionKeeper {
         return stored
       }
       guard canRenew(stored) else { throw expired(stored, reason, .noRenewal) }
-      // What cannot be kept must not be asked for: the pair that is stored would be dead.
+      // Check the store first: after the refresh, the stored pair is dead.
       try store.open()
       var release: (() -> Void)?
       defer { release?() }
-      // The old pair is dead at the server once it has answered: nothing may come in between then.
+      // As soon as the server has answered, the old pair is dead: no signal may interrupt before
+      // the new one is stored.
       let hold = { (status: Int) in
         if status < 300, release == nil { release = self.holdSignals() }
       }
@@ -58,7 +59,7 @@ extension SessionKeeper {
         warn("\(profile.name): the server's new token has ended already; is a clock wrong?")
       }
       do throws(Failure) { try storeNewPair(fresh) } catch {
-        // Who asked for a renewal wants it kept; a request goes on with what is at hand.
+        // An explicit renewal must be stored; a request can use the new token anyway.
         if reason == .asked { throw error }
         warn(
           "\(profile.name): the renewed session could not be stored (\(error.message)); "
@@ -70,11 +71,12 @@ extension SessionKeeper {
 
   private enum Renewal {
     case fresh(Session)
-    /// Stored by another process, or another machine's copy, meanwhile.
+    /// Another process has stored it meanwhile, perhaps on another machine.
     case byOthers(Session)
   }
 
-  /// The refresh token first; the kept command where there is none or the server refuses it.
+  /// Uses the refresh token first, then the kept command if there is no refresh token or the server
+  /// refuses it.
   private func renewal(
     of stored: Session, _ reason: Reason, before limit: Double, _ hold: (_ status: Int) -> Void
   ) throws(Failure) -> Renewal {
@@ -84,8 +86,8 @@ extension SessionKeeper {
       case .fresh(let fresh): return .fresh(fresh)
       case .refused(let answer): refusal = answer
       }
-      // Somebody else may have renewed it without our lock: the store is read once more before the
-      // session is called dead.
+      // Another process may have renewed it without our lock: read the store again before the
+      // session is reported as expired.
       guard let now = try read(stored.account) else { throw notSignedIn(stored.account) }
       if isNewer(now, than: stored) { return .byOthers(now) }
     }
@@ -103,8 +105,8 @@ extension SessionKeeper {
     case refused(RecipeResponse)
   }
 
-  /// Sends the refresh. 503 says that the server could not attend to it (RFC 9110, section
-  /// 15.6.4), as while it is restarted: it is asked again twice, which others wait for anyway.
+  /// Sends the refresh. 503 is a temporary failure (RFC 9110, section 15.6.4), as during a restart:
+  /// the refresh is retried twice, since other processes wait for it anyway.
   func refreshed(
     _ stored: Session, before limit: Double, onAnswer: (_ status: Int) -> Void = { _ in }
   ) throws(Failure) -> Refreshed {
@@ -135,7 +137,7 @@ extension SessionKeeper {
     }
   }
 
-  /// What one sign-in request may take while the lock is held, in seconds.
+  /// Returns the seconds that one sign-in request may take while the lock is held.
   ///
   /// - Throws: `timeout` when nothing is left.
   func secondsLeft(before limit: Double) throws(Failure) -> Double {
@@ -152,14 +154,15 @@ extension SessionKeeper {
     return !theirs.hasSameBytes(as: own) || stored.obtainedAt > mine.obtainedAt
   }
 
-  /// Statuses that say no to the refresh token; 404 and the like say that the recipe is wrong.
+  /// Whether the server refused the refresh token; 404 and similar statuses mean that the recipe is
+  /// wrong.
   private func isRefusal(_ answer: RecipeResponse) throws(Failure) -> Bool {
     if (200...299).contains(answer.head.status) { return try answer.saysNo() }
     return [400, 401, 403, 422].contains(answer.head.status)
       || answer.recipe.refused.contains(answer.head.status)
   }
 
-  /// The session is over: its refresh token is not tried again.
+  /// Marks the session as expired for good: its refresh token is not tried again.
   private func dead(_ used: Session, _ reason: Reason, _ answer: RecipeResponse) -> Failure {
     var stored = used
     stored.values[.refreshToken] = nil
@@ -177,8 +180,8 @@ extension SessionKeeper {
 
   // MARK: - By the kept command
 
-  /// Signs in once more with the password that the session's command prints. A refused password is
-  /// not tried again: the server could lock the account.
+  /// Signs in again with the password that the session's command prints. A refused password is not
+  /// tried again: the server could lock the account.
   private func signedInAgain(
     _ stored: Session, _ reauthentication: Session.Reauthentication, _ reason: Reason,
     before limit: Double, _ hold: (_ status: Int) -> Void
@@ -209,7 +212,7 @@ extension SessionKeeper {
       failure.status = error.status
       throw failure
     }
-    // Nobody was there to agree to other origins than those of the first sign-in (rule A2).
+    // No user agreed to origins other than those of the first sign-in (rule A2).
     fresh.requestOrigins = stored.requestOrigins
     fresh.signInOrigins = stored.signInOrigins
     fresh.way = stored.way
@@ -219,8 +222,8 @@ extension SessionKeeper {
 
   // MARK: - Storing
 
-  /// The old pair is dead at the server by now: a store that fails at once is asked again for a
-  /// few seconds; one that has let its time run out has had its chance, as others wait for the lock.
+  /// Stores a new pair. The old pair is dead by now, so a store that fails at once is retried for a
+  /// few seconds; a store that timed out is not, as other processes wait for the lock.
   func storeNewPair(_ session: Session) throws(Failure) {
     let begin = clock()
     for pause in [0, 200_000, 800_000, 2_000_000] as [UInt32] {

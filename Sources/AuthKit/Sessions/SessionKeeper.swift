@@ -1,26 +1,26 @@
 internal import Glibc
 
-/// Keeps the sessions of one profile: reads, renews under lock, writes, forgets.
+/// The sessions of one profile: reads, stores, renews and deletes them under a lock.
 package final class SessionKeeper {
   /// The API that the sessions are for.
   package let api: RecipeClient
-  /// Where the sessions are kept.
+  /// The store of the sessions.
   package let store: any SessionStore
   private let lockFolder: String
   private let lockTimeout: Double
   let clock: () -> Timestamp
   let redactor: Redactor
   let warn: (String) -> Void
-  /// Runs the command that a session keeps for signing in again, and gives the password it prints;
-  /// none: no command is run. It has this many seconds.
+  /// Runs the command that a session keeps for signing in again, for at most `seconds`, and returns
+  /// the password it prints; nil if no command may run.
   package var runCommand: ((_ command: String, _ seconds: Int) throws(Failure) -> Secret)?
-  /// Holds back the signals that would end this process, until what it returns is called.
+  /// Blocks the signals that would end this process until the returned function is called.
   package var holdSignals: () -> () -> Void = { {} }
 
   var profile: Profile { api.profile }
 
   /// - Parameters:
-  ///   - lockFolder: below the state folder, whatever the environment.
+  ///   - lockFolder: a folder below the state folder, whatever the environment.
   ///   - lockTimeout: seconds.
   package init(
     api: RecipeClient, store: any SessionStore, lockFolder: String, lockTimeout: Double,
@@ -37,7 +37,7 @@ package final class SessionKeeper {
 
   // MARK: - Store
 
-  /// The stored session of `account`; nil when there is certainly none.
+  /// Returns the stored session of `account`; nil only when there is certainly none.
   package func read(_ account: String) throws(Failure) -> Session? {
     guard let payload = try store.read(profile: profile.name, account: account) else { return nil }
     let session = try Session(payload: payload, profile: profile.name, account: account)
@@ -45,7 +45,7 @@ package final class SessionKeeper {
     return session
   }
 
-  /// Stores a new session over whatever was there; a failure to store is a failed sign-in.
+  /// Stores a new session over any earlier one; if that fails, the sign-in fails.
   package func keep(_ session: Session) throws(Failure) {
     try locked(session.account) { () throws(Failure) in try write(session) }
   }
@@ -63,8 +63,8 @@ package final class SessionKeeper {
       folder: lockFolder, profile: profile.name, account: account, timeout: lockTimeout, work)
   }
 
-  /// Writes what an answer changed, cookies or rotated values, unless the stored session is another
-  /// by now (rule B1). What other processes have written meanwhile stays.
+  /// Writes the cookies or rotated values of an answer, unless the stored session is a different
+  /// one by now (rule B1). Changes by other processes are kept.
   func update(
     _ session: Session, cookies: [HTTPClient.NewCookie], tokens: RecipeClient.Tokens?
   ) throws(Failure) {
@@ -80,7 +80,7 @@ package final class SessionKeeper {
 
   // MARK: - Failures
 
-  /// There is no session of `account`.
+  /// Returns the failure for an account without a session.
   package func notSignedIn(_ account: String?) -> Failure {
     var failure = Failure(
       .notSignedIn, "not signed in to \(profile.name) (\(api.base.origin))",
@@ -90,9 +90,9 @@ package final class SessionKeeper {
     return failure
   }
 
-  /// Why a session that has ended got no fresh token.
+  /// Why a session did not get a fresh token.
   package enum Obstacle {
-    /// It cannot be renewed without a person.
+    /// It cannot be renewed without the user.
     case noRenewal
     /// The server refused the refresh token.
     case renewalRefused
@@ -102,7 +102,7 @@ package final class SessionKeeper {
     case passwordRefused
     /// The server redirected the request to this sign-in page.
     case signInPage(String)
-    /// The server gives no token that lasts this many seconds.
+    /// The server issues no token that is valid for this many seconds.
     case tooShort(seconds: Double)
 
     /// The end of the message.
@@ -118,7 +118,8 @@ package final class SessionKeeper {
     }
   }
 
-  /// The session has ended, and `obstacle` is why there is no fresh token.
+  /// Returns the failure for an expired or refused session; `obstacle` is why there is no fresh
+  /// token.
   package func expired(_ session: Session, _ reason: Reason, _ obstacle: Obstacle) -> Failure {
     let left = session.secondsLeft(now: clock())
     let remark = obstacle.remark
@@ -140,24 +141,24 @@ package final class SessionKeeper {
 
   // MARK: - End
 
-  /// What logout came to for one account.
+  /// The result of a logout for one account.
   package struct Ended {
     /// The account's name.
     package var account: String
-    /// The server ended it; nil where the recipe cannot ask for that.
+    /// Whether the server ended it; nil if it was not asked or the recipe has no logout.
     package var revoked: Bool?
-    /// Whether there was something to forget here.
+    /// Whether a stored item was deleted.
     package var deleted: Bool
     /// Why it was not revoked.
     package var reason: Failure?
 
-    /// Not asked of the server.
+    /// Creates a result for a logout that was not sent to the server.
     package init(account: String, deleted: Bool) {
       self.account = account
       self.deleted = deleted
     }
 
-    /// Adds what came of another session of the account, in another store.
+    /// Adds the result for another session of the account, in another store.
     package mutating func add(_ other: Ended) {
       deleted = deleted || other.deleted
       guard let ended = other.revoked, revoked != false else { return }
@@ -166,11 +167,11 @@ package final class SessionKeeper {
     }
   }
 
-  /// What the store has of an account that is signed out.
+  /// The stored item of an account that is being signed out.
   private enum Stored {
     case nothing
     case session(Session)
-    /// An item that cannot be read: it must still be forgotten.
+    /// An unreadable item, which must still be deleted.
     case unreadable
 
     var isThere: Bool { if case .nothing = self { false } else { true } }
@@ -184,7 +185,7 @@ package final class SessionKeeper {
     }
   }
 
-  /// Revokes where the recipe can, then forgets; forgetting does not depend on the server.
+  /// Revokes the session if the recipe can, then deletes it, whatever the server answers.
   package func end(_ account: String, requireRevocation: Bool) throws(Failure) -> Ended {
     try locked(account) { () throws(Failure) in
       let limit = clock().seconds + Self.longestHold
@@ -193,7 +194,7 @@ package final class SessionKeeper {
       if case .session(let before) = stored {
         var session = before
         (ended.revoked, ended.reason) = revoke(renewing: &session, before: limit)
-        // What is kept must not be a pair that revoking has used up.
+        // The stored pair must not be one that the failed revocation has used up.
         if requireRevocation, ended.revoked != true, isNewer(session, than: before) {
           try storeNewPair(session)
         }
@@ -209,7 +210,7 @@ package final class SessionKeeper {
     }
   }
 
-  /// Ends a session at the server that is not, or no longer, stored.
+  /// Revokes a session that is not, or no longer, stored.
   package func revoke(_ session: Session) -> (Bool?, Failure?) {
     var session = session
     return revoke(renewing: &session, before: clock().seconds + Self.longestHold)
@@ -220,16 +221,16 @@ package final class SessionKeeper {
   ) -> (Bool?, Failure?) {
     guard let call = profile.recipe.logout else { return (nil, nil) }
     do throws(Failure) {
-      // A dead access token cannot end the session, and its refresh token would live on.
+      // An expired access token cannot end the session, and its refresh token would stay valid.
       if session.isDue(now: clock()) { _ = try renewInMemory(&session, before: limit) }
       guard api.canFill(call, with: session) else { return (nil, nil) }
       var answer = try end(session, by: call, before: limit)
-      // 401 says that the token was dead: so is the session, unless it can be renewed.
+      // 401 means that the token is dead, and so is the session unless it can be renewed.
       if answer.head.status == 401 {
         guard try renewInMemory(&session, before: limit) else { return (true, nil) }
         answer = try end(session, by: call, before: limit)
       }
-      // A redirect after a sign-out is the usual end of it.
+      // Many servers redirect after a successful sign-out.
       let status = answer.head.status
       if (200...399).contains(status) { return (true, nil) }
       var failure = Failure(
@@ -253,7 +254,7 @@ package final class SessionKeeper {
       permitted: session.signInLimits, seconds: try secondsLeft(before: limit))
   }
 
-  /// A session that is not stored, renewed where it is due.
+  /// Returns a session that is not stored, renewed if due.
   ///
   /// - Throws: what asking for the renewal throws; `session_expired` when the server refuses.
   package func freshInMemory(_ session: Session) throws(Failure) -> Session {
@@ -263,7 +264,7 @@ package final class SessionKeeper {
     throw expired(session, .due, .noRenewal)
   }
 
-  /// A fresh access token for a session that is about to go; whether the server gave one.
+  /// Renews a session that is about to be revoked; returns whether the server issued a new token.
   private func renewInMemory(
     _ session: inout Session, before limit: Double
   ) throws(Failure) -> Bool {
@@ -275,7 +276,7 @@ package final class SessionKeeper {
 }
 
 extension Session {
-  /// This session with what a refresh brought; what it did not bring stays as it was.
+  /// Returns this session with the values of a refresh; the others stay as they were.
   func renewed(with tokens: RecipeClient.Tokens, now: Timestamp) -> Session {
     var fresh = self
     fresh.values.merge(tokens.values)

@@ -1,23 +1,22 @@
-/// Brings sessions from one store to another, one at a time and each under its lock: a renewal is
-/// before the move or after it, never lost in between.
+/// Moves sessions from one store to another, each under its lock, so that no renewal is lost.
 ///
-/// The old item goes last, when the new one has been read back. A move that was ended at any point
-/// is done again: what is in both stores by then is compared.
+/// The old item is deleted last, after the new one has been read back. An interrupted move can be
+/// repeated: sessions that are in both stores by then are compared.
 package struct SessionMove {
   /// What became of one session.
   package enum Outcome: String, Sendable {
-    /// It was written, read back, and deleted where it was.
+    /// The session was written, read back, and deleted from the old store.
     case moved
-    /// The same was there already, of a move that was ended before: it was deleted where it was.
+    /// An interrupted move had written the same session; it was deleted from the old store.
     case completed
-    /// Where it went to there was an older one, which it has replaced.
+    /// It replaced an older session in the new store.
     case replaced
-    /// Where it went to there is a newer one, which stays: the older was deleted where it was.
+    /// The new store has a newer session, which stays; the older was deleted from the old store.
     case outdated
-    /// Somebody else has taken it away meanwhile.
+    /// Another process deleted it meanwhile.
     case gone
 
-    /// Whether the session of the old store is in the new one now.
+    /// Whether the new store now has the session of the old one.
     package var isMoved: Bool { self != .outdated && self != .gone }
   }
 
@@ -28,7 +27,7 @@ package struct SessionMove {
   private let redactor: Redactor
 
   /// - Parameters:
-  ///   - lockFolder: that of every `SessionKeeper`.
+  ///   - lockFolder: the lock folder of every `SessionKeeper`.
   ///   - lockTimeout: seconds.
   ///   - redactor: learns the secrets.
   package init(
@@ -42,11 +41,11 @@ package struct SessionMove {
     self.redactor = redactor
   }
 
-  /// Moves the session of `profile` and `account`, whose origin is told as `origin`.
+  /// Moves the session of `profile` and `account`; `origin` is stored for listings.
   ///
   /// - Throws: `timeout` when its lock is not free in time; `failed` when the two stores hold
-  ///   different sessions of the same time; what the stores throw. In all these cases what was in
-  ///   the old store is there still.
+  ///   different sessions of the same time; what the stores throw. In all these cases the old store
+  ///   keeps its item.
   package func move(
     profile: String, account: String, origin: String?
   ) throws(Failure) -> Outcome {
@@ -54,7 +53,7 @@ package struct SessionMove {
       folder: lockFolder, profile: profile, account: account, timeout: lockTimeout
     ) { () throws(Failure) in
       guard let payload = try source.read(profile: profile, account: account) else { return .gone }
-      // A damaged one stays where it is.
+      // A damaged session stays where it is.
       let session = try self.session(payload, profile, account)
       let outcome = try outcome(for: session, payload)
       if outcome.isMoved, outcome != .completed {
@@ -70,7 +69,7 @@ package struct SessionMove {
     }
   }
 
-  /// Compares with what the new store has.
+  /// Compares the session with the item in the new store.
   private func outcome(
     for session: Session, _ payload: borrowing Secret
   ) throws(Failure) -> Outcome {

@@ -1,9 +1,9 @@
-/// JSON Web Tokens (RFC 7519), looked into and never verified: the server does that.
+/// JSON Web Tokens (RFC 7519), decoded but never verified: the server does that.
 package enum JWT {
-  /// The payload of `token`; nil when it does not have the form of a JWT.
+  /// Returns the payload of `token`; nil if it does not have the form of a JWT.
   static func payload(of token: String) -> JSONValue? { decode(token.utf8)?.payload }
 
-  /// Header and payload of `token`; nil when it does not have the form of a JWT (RFC 7519,
+  /// Returns header and payload of `token`; nil if it does not have the form of a JWT (RFC 7519,
   /// section 3).
   package static func decode(
     _ token: some Collection<UInt8>
@@ -17,7 +17,7 @@ package enum JWT {
     return (header, payload)
   }
 
-  /// One step of a JSON Pointer (RFC 6901, section 3).
+  /// Returns `key` escaped as one step of a JSON Pointer (RFC 6901, section 3).
   static func pointerStep(_ key: String) -> String {
     String(
       decoding: key.utf8.flatMap { byte -> [UInt8] in

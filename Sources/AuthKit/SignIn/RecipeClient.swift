@@ -1,22 +1,22 @@
-/// One API, as its profile describes it: the recipe's requests, sent and their answers read.
+/// One API as its profile describes it: sends the recipe's requests and reads the answers.
 package final class RecipeClient {
-  /// How the API wants to be spoken to.
+  /// The API's settings.
   package let profile: Profile
-  /// The profile's `url`, read.
+  /// The profile's `url`, parsed.
   package let base: WebURL
   let http: HTTPClient
   let clock: () -> Timestamp
   private let redactor: Redactor
-  /// The profile's `url` without a slash at its end.
+  /// The profile's `url` without a trailing slash.
   private let root: String
-  /// What `requestOrigins` has read: each request asks.
+  /// The cached result of `requestOrigins`, which every request needs.
   private var readOrigins: [Origin]?
-  /// How the profile says that the server is reached, looked at once, before anything is sent.
+  /// How the profile reaches the server, determined once, before anything is sent.
   package lazy var way = ServerWay(of: profile)
-  /// Why nothing may be sent at all, as by a profile that is not trusted.
+  /// Why nothing may be sent at all, for example because the profile is not trusted.
   package var refusal: Failure?
 
-  /// An API that is asked by `http`; what its answers hold is taught to `redactor`.
+  /// Creates a client that sends with `http`; `redactor` learns the secrets of the answers.
   package init(
     profile: Profile, base: WebURL, http: HTTPClient, redactor: Redactor,
     clock: @escaping () -> Timestamp
@@ -32,7 +32,8 @@ package final class RecipeClient {
 
   // MARK: - Origins
 
-  /// Where access token, cookies, kept values and the application's key may go (rule A2).
+  /// Returns the origins that may receive the access token, cookies, kept values and the
+  /// application's key (rule A2).
   package func requestOrigins() throws(Failure) -> [Origin] {
     if let readOrigins { return readOrigins }
     let origins = try profile.requestOrigins()
@@ -40,15 +41,15 @@ package final class RecipeClient {
     return origins
   }
 
-  /// Where password, codes and refresh token may go: the origins of the recipe's own requests and
-  /// `sign_in_origins`.
+  /// Returns the origins that may receive the password, codes and refresh token: those of the
+  /// recipe's own requests and `sign_in_origins`.
   package func signInOrigins() throws(Failure) -> [Origin] {
     var origins = [base.origin]
     for text in profile.recipe.network.signInOrigins { origins.append(try Origin(text)) }
     return origins
   }
 
-  /// The origin that a call goes to, for prompts; the values in its path are not needed for that.
+  /// Returns the origin of a call, for prompts; this does not need the values in its path.
   package func origin(of call: RecipeRequest?) -> Origin {
     guard let call, case .text(let text)? = call.path.pieces.first, URLText.isAbsolute(text),
       let url = try? WebURL(text, from: .person)
@@ -56,7 +57,7 @@ package final class RecipeClient {
     return url.origin
   }
 
-  /// `target`, a path or an absolute URL, below the profile's `url` (design 5).
+  /// Returns the URL of `target`, an absolute URL or a path below the profile's `url` (design 5).
   package func url(for target: String) throws(Failure) -> WebURL {
     if URLText.isAbsolute(target) { return try WebURL(target, from: .person) }
     let url = try WebURL(root + target, from: .person)
@@ -71,8 +72,9 @@ package final class RecipeClient {
   /// Sends one of the recipe's requests and reads the answer; any status is an answer here.
   ///
   /// - Parameters:
-  ///   - permitted: what a stored session allows; a sign-in asks the profile alone.
-  ///   - seconds: for all of it.
+  ///   - permitted: the limits of a stored session; nil for a sign-in, which only the profile
+  ///     limits.
+  ///   - seconds: the time limit, with the prefetch.
   ///   - onAnswer: called with its status when the answer to `call` begins to arrive.
   /// - Throws: what sending throws, `input_needed` for a value that is missing, `origin_refused`.
   func send(
@@ -88,10 +90,10 @@ package final class RecipeClient {
       call, values: values, cookies: cookies, permitted: permitted, seconds: left, onAnswer)
   }
 
-  /// Makes the request that has to come before `call`, where the recipe has one that `call` names.
+  /// Sends the recipe's prefetch if `call` uses its values.
   ///
-  /// - Returns: whether there was one; `values` and `cookies` hold then what it brought.
-  /// - Throws: what sending and `take` throw.
+  /// - Returns: whether it was sent; `values` and `cookies` then hold its results.
+  /// - Throws: what sending and `extract` throw.
   func prefetch(
     for call: RecipeRequest, into values: inout TemplateValues, _ cookies: inout CookieJar,
     permitted: SessionLimits?,
@@ -108,7 +110,7 @@ package final class RecipeClient {
     return true
   }
 
-  /// Makes the request that has to come before another.
+  /// Sends the prefetch.
   func fetch(
     _ prefetch: Prefetch, values: TemplateValues, cookies: CookieJar, permitted: SessionLimits?,
     seconds: Double = HTTPClient.signInTime
@@ -117,7 +119,7 @@ package final class RecipeClient {
       prefetch.call, values: values, cookies: cookies, permitted: permitted, seconds: seconds)
   }
 
-  /// Takes from the answer to `prefetch` what the next request wants.
+  /// Extracts from the answer to `prefetch` the values for the next request.
   ///
   /// - Throws: what `refuse` throws for an answer that is no success.
   func extract(
@@ -133,9 +135,9 @@ package final class RecipeClient {
     try extract(prefetch.take, from: answer, into: &values)
   }
 
-  /// `{taken.NAME}`: values of one answer for the request that follows.
+  /// Extracts `{taken.NAME}`, values of one answer for the request that follows.
   ///
-  /// - Throws: `answer_not_understood` when one is not there.
+  /// - Throws: `answer_not_understood` when one is missing.
   func extract(
     _ wanted: [Extraction], from answer: RecipeResponse, into values: inout TemplateValues
   ) throws(Failure) {
@@ -172,7 +174,7 @@ package final class RecipeClient {
       try checkWay(of: permitted.way)
       guard permitted.origins.contains(origin) else { throw notPinned(origin) }
     }
-    // What a new session is to keep, before the request and not after it.
+    // A new session keeps the way from before the request.
     _ = way
     let (head, body): (ResponseHead, [UInt8])
     do throws(Failure) { (head, body) = try http.call(request, seconds: seconds, onAnswer) } catch {
@@ -186,16 +188,16 @@ package final class RecipeClient {
       head: head, body: body, url: request.url, of: profile, sentCookies: cookies)
   }
 
-  /// Nothing goes to an origin that was not fixed at sign-in (rule A2).
+  /// Returns the failure for an origin that was not fixed at sign-in (rule A2).
   func notPinned(_ origin: Origin) -> Failure {
     Failure(
       .originRefused, "\(profile.name): the session was not made for \(origin)",
       suggestion: .login(profile.name))
   }
 
-  /// Nothing goes by another way than that of the sign-in (rule A3).
+  /// Checks that the way to the server is that of the sign-in (rule A3).
   ///
-  /// - Throws: `origin_refused` where the profile says otherwise since; `refusal`.
+  /// - Throws: `origin_refused` when the profile has changed it since; `refusal`.
   func checkWay(of session: ServerWay) throws(Failure) {
     if let refusal { throw refusal }
     if way == session { return }
@@ -206,7 +208,7 @@ package final class RecipeClient {
         + changed.joined(separator: ", "), suggestion: .login(profile.name))
   }
 
-  /// The request that `call` stands for, every placeholder filled.
+  /// Returns the request of `call` with every placeholder filled.
   func request(
     for call: RecipeRequest, values: TemplateValues, cookies: CookieJar = CookieJar()
   ) throws(Failure) -> WireRequest {
@@ -253,7 +255,7 @@ package final class RecipeClient {
     }
     switch call.encoding {
     case .none:
-      // A POST of no bytes still says so: `Content-Length: 0`.
+      // A POST without a body must still send `Content-Length: 0`.
       if call.method != "GET", call.method != "HEAD", call.method != "DELETE" {
         request.body = SharedSecret("")
         headers.append(try WireHeader(removing: "Content-Type"))
@@ -275,7 +277,7 @@ package final class RecipeClient {
       decoding: try expansion.filled(call.path, for: .path).withBytes { Array($0) }, as: UTF8.self)
     var separator = text.utf8.contains(UInt8(ascii: "?")) ? "&" : "?"
     for pair in call.query where !expansion.isLeftOut(pair.value) {
-      // A parameter whose placeholder has no value is left out, as a body's member is.
+      // A parameter whose placeholder has no value is left out, like a member of a body.
       if !pair.value.names.isEmpty, !expansion.canFill(pair.value) { continue }
       var builder = SecretBuilder()
       var name = pair.name
@@ -302,7 +304,8 @@ package final class RecipeClient {
     return try WireHeader(name: "Authorization", value: builder.secret())
   }
 
-  /// The application's key as Basic: `NAME:VALUE` as it is, `VALUE` alone as the name.
+  /// Returns the application's key for Basic: `NAME:VALUE` as it is, a key without a colon as the
+  /// name.
   private func appCredential(_ expansion: TemplateFiller) throws(Failure) -> Secret {
     let key = try expansion.required(.appKey)
     var joined = SecretBuilder()
@@ -315,18 +318,18 @@ package final class RecipeClient {
 
   // MARK: - Reading answers
 
-  /// What a sign-in or refresh brought.
+  /// The tokens and values of a sign-in or refresh.
   struct Tokens {
     var values = TemplateValues()
     var expiresAt: Timestamp?
     var lifetime: Double?
     var account: String?
     var cookies = CookieJar()
-    /// Where the token stood, when none of the places named it.
+    /// Where the token was found, if in none of the named places.
     var guessedPlace: String?
   }
 
-  /// Takes from `answer` what the recipe names; nil when there is no access token in it.
+  /// Returns what the recipe names in `answer`; nil if it holds no access token.
   ///
   /// - Throws: `answer_not_understood` for a value that no header could carry, or too many cookies.
   func tokens(in answer: RecipeResponse) throws(Failure) -> Tokens? {
@@ -360,22 +363,22 @@ package final class RecipeClient {
     return tokens
   }
 
-  /// No place was named by anybody: neither preset nor profile.
+  /// Whether neither preset nor profile names a place for the token.
   private var usesUsualPlaces: Bool {
     profile.values.first { $0.key == "session.access_token" }?.source == .builtIn
   }
 
-  /// The headers of a protected request, filled.
+  /// Returns the headers of a protected request.
   ///
-  /// - Throws: `input_needed` when the session lacks a value, `answer_not_understood` when one of
-  ///   them cannot stand in a header.
+  /// - Throws: `input_needed` when the session lacks a value, `answer_not_understood` when a header
+  ///   cannot carry one.
   func requestHeaders(_ values: TemplateValues) throws(Failure) -> [WireHeader] {
     try TemplateFiller(values: values, profile: profile.name).headers(
       profile.recipe.request.headers)
   }
 
-  /// The header that carries the credential of `session`, for programs other than authctl; nil
-  /// where no header does.
+  /// Returns the header that carries the credential of `session`, for other programs; nil if no
+  /// header does.
   ///
   /// - Throws: `input_needed` when the session lacks a value.
   func credentialHeader(of session: Session) throws(Failure) -> (
@@ -390,10 +393,11 @@ package final class RecipeClient {
     return (pair.name, value.withBytes { String(decoding: $0, as: UTF8.self) })
   }
 
-  /// Reads a template that `text` is to fill.
+  /// Parses a template for `text`.
   ///
-  /// - Parameter passwords: a stored password may be handed out too.
-  /// - Throws: `usage` for one that cannot be read or names what is not handed out.
+  /// - Parameter passwords: whether a stored password may be handed out too.
+  /// - Throws: `usage` for a template that cannot be parsed or names a value that is not handed
+  ///   out.
   @discardableResult
   package func checkText(_ template: String, passwords: Bool = false) throws(Failure) -> Template {
     let template = try Template(template)
@@ -406,10 +410,10 @@ package final class RecipeClient {
     return template
   }
 
-  /// `template` with the values of `session`, for other programs: what may go with a request, and
-  /// nothing that signs in.
+  /// Fills `template` with values of `session` for other programs: only those that may go with a
+  /// request, none that signs in.
   ///
-  /// - Throws: `usage` for a template that names something else, `input_needed` for a value that the
+  /// - Throws: `usage` for a template with any other name, `input_needed` for a value that the
   ///   session does not have.
   func text(
     _ template: String, of session: Session, passwords: Bool = false
@@ -425,7 +429,7 @@ package final class RecipeClient {
     }
   }
 
-  /// `POST https://api.shop.example/login`, for messages.
+  /// Returns a call's name for messages, such as `POST https://api.shop.example/login`.
   func named(_ call: RecipeRequest) -> String {
     let path = call.shownPath
     return "\(call.method) "
@@ -435,12 +439,12 @@ package final class RecipeClient {
 }
 
 extension RecipeRequest {
-  /// The path, where a plain GET of it does the same as the call.
+  /// The path, if a plain GET of it does the same as the call; otherwise nil.
   package var plainPath: String? {
     method == "GET" && query.isEmpty && headers.isEmpty ? path.plainText : nil
   }
 
-  /// The path as it is told: placeholders by their names, in braces.
+  /// The path for display, with placeholders as `{NAME}`.
   package var shownPath: String {
     path.pieces.map { piece in
       switch piece {

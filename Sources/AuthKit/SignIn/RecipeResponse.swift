@@ -1,22 +1,22 @@
 /// An answer to a sign-in, a refresh or a whoami, read by the recipe.
 ///
-/// Only what the recipe names is ever taken from it.
+/// Only what the recipe names is taken from it.
 struct RecipeResponse {
   let head: ResponseHead
   let body: [UInt8]
-  /// Where it came from.
+  /// The URL that answered.
   let url: WebURL
   let recipe: SessionRecipe
   /// The profile's name, for messages.
   let profile: String
-  /// The body as JSON; nil when it is none.
+  /// The body as JSON; nil if it is not JSON.
   let json: JSONValue?
-  /// It begins as JSON, with more values than are held.
+  /// Whether the body is JSON with too many values.
   private let isTooLarge: Bool
   /// The cookies of the request that it answers.
   private let sentCookies: CookieJar
 
-  /// The largest single value that is kept, 64 KiB (rule B6).
+  /// The largest value that is kept, 64 KiB (rule B6).
   static let largestValue = 65_536
 
   init(
@@ -38,9 +38,10 @@ struct RecipeResponse {
     }
   }
 
-  /// The value at the first of `places` that is present; null and the empty text are absent.
+  /// Returns the value at the first of `places` that has one; null and the empty string count as
+  /// absent.
   ///
-  /// - Throws: `answer_not_understood` where a key or a header is doubled (rule C4).
+  /// - Throws: `answer_not_understood` when a key or a header is duplicated (rule C4).
   func value(at places: [ValueSource]) throws(Failure) -> JSONValue? {
     for place in places {
       if let found = try value(at: place) { return found }
@@ -85,8 +86,8 @@ struct RecipeResponse {
     }
   }
 
-  /// The body, where it is one text: a JSON string, or one word whatever it is called, as some
-  /// frameworks call every text a page. A page has spaces, and begins otherwise.
+  /// The body, if it is one text: a JSON string, or a single word of any media type, as some
+  /// frameworks send every text as HTML. A page has spaces or begins with `<`.
   private var wholeText: String? {
     if let json { return json.text.flatMap { $0.isEmpty ? nil : $0 } }
     guard let text = String(validating: body, as: UTF8.self)?.trimmingLineEnd, !text.isEmpty,
@@ -95,7 +96,7 @@ struct RecipeResponse {
     return text
   }
 
-  /// Whether the answer holds what `condition` wants.
+  /// Whether the answer meets `condition`.
   func holds(_ condition: Condition) throws(Failure) -> Bool {
     guard let value = try value(at: condition.place) else { return false }
     guard let text = condition.text else { return value != .bool(false) }
@@ -103,7 +104,7 @@ struct RecipeResponse {
     return found?.utf8.elementsEqual(text.utf8) ?? false
   }
 
-  /// Whether the answer holds any of `conditions`; no conditions hold nothing.
+  /// Whether the answer meets any of `conditions`; false if there are none.
   func holdsAny(_ conditions: [Condition]) throws(Failure) -> Bool {
     for condition in conditions where try holds(condition) { return true }
     return false
@@ -115,9 +116,9 @@ struct RecipeResponse {
     return factor.conditions.isEmpty ? true : try holdsAny(factor.conditions)
   }
 
-  /// The cookies of the request, with those that the answer set.
+  /// Returns the cookies of the request, updated by the answer.
   ///
-  /// - Throws: `answer_not_understood` when they are too many.
+  /// - Throws: `answer_not_understood` when there are too many.
   func cookies(now: Timestamp) throws(Failure) -> CookieJar {
     var jar = sentCookies
     for line in head.all("Set-Cookie") {
@@ -130,7 +131,7 @@ struct RecipeResponse {
     return jar
   }
 
-  /// A value that is kept: text or number, within bounds.
+  /// Returns a value to keep, text or number, if it is not too large.
   func keptText(at places: [ValueSource]) throws(Failure) -> String? {
     guard let found = try value(at: places)?.scalarText else { return nil }
     guard found.utf8.count <= Self.largestValue else {
@@ -139,7 +140,7 @@ struct RecipeResponse {
     return found
   }
 
-  /// The access token: a header's scheme (`Bearer `) is not part of it.
+  /// Returns the access token, without a header's scheme (`Bearer `).
   func accessToken() throws(Failure) -> String? {
     guard let text = try keptText(at: recipe.accessToken) else { return nil }
     let words = text.utf8.split(separator: UInt8(ascii: " "), maxSplits: 1)
@@ -157,11 +158,12 @@ struct RecipeResponse {
     recipe.accessToken.first { ((try? value(at: $0)) ?? nil) != nil }
   }
 
-  /// The only text in the answer that has the form of a JWT, and the pointer to it.
+  /// Returns the only JWT in the answer and the pointer to it; nil if there is none or more than
+  /// one.
   func onlyJWT() -> (token: String, pointer: String)? {
     var found: [(String, String)] = []
-    // Where the value lies. A pointer is made where a token is found, not for each of many values
-    // behind one long key.
+    // The path to the value. A pointer is built only for a token, not for each of many values under
+    // one long key.
     var steps: [String] = []
     func look(_ value: JSONValue) {
       guard found.count < 2 else { return }
@@ -192,14 +194,15 @@ struct RecipeResponse {
 
   // MARK: - Time
 
-  /// How far the server's clock is ahead of this one, where it is more than 30 s (rule B6).
+  /// Returns how far the server's clock is ahead of this one; 0 up to 30 s either way (rule B6).
   func skew(now: Timestamp) -> Double {
     guard let date = head.first("Date").flatMap(Timestamp.parse(httpDate:)) else { return 0 }
     let difference = date.seconds - now.seconds
     return abs(difference) > 30 ? difference : 0
   }
 
-  /// When the access token ends, by this machine's clock; nil when the server does not tell.
+  /// Returns when the access token expires, by this machine's clock; nil if the server does not
+  /// say.
   func expiry(token: String?, now: Timestamp) throws(Failure) -> Timestamp? {
     for place in recipe.expiresIn {
       guard let seconds = try number(at: place, token: token) else { continue }
@@ -241,16 +244,16 @@ struct RecipeResponse {
 
   // MARK: - What the server says
 
-  /// Whether the body itself says that it failed (`success: false`).
+  /// Whether the body reports a failure (`success: false`).
   func saysNo() throws(Failure) -> Bool {
     guard let place = recipe.success, let value = try value(at: place) else { return false }
     if case .bool(let isSuccess) = value { return !isSuccess }
     return false
   }
 
-  /// The server's words: text, a list of texts, or a table of texts by field.
+  /// The server's message: text, a list of texts, or a table of texts by field.
   var words: [String] {
-    // The first place with words that can be shown: HTML cannot.
+    // The first place with displayable text: HTML is not.
     let place = recipe.message.lazy.compactMap { (try? value(at: $0)) ?? nil }.first {
       !DisplayText.server(Self.pieces($0)).isEmpty
     }
@@ -262,7 +265,7 @@ struct RecipeResponse {
       }
       return []
     }
-    // Text that came with success is no complaint: it may be the very token.
+    // Text after a success is not an error message: it may be the token itself.
     guard head.status >= 300, let text = String(validating: body, as: UTF8.self),
       text.utf8.count <= 4096,
       head.mediaType.map({ $0 == "text/plain" || $0 == "*/*" }) ?? true
@@ -296,7 +299,7 @@ struct RecipeResponse {
     }
   }
 
-  /// Names and types of the answer, for one that was not understood; no value of it.
+  /// The names and types in an answer that was not understood, without its values.
   var shape: String {
     if let json { return "json: \(json.shape())" }
     if isTooLarge { return "\(body.count) bytes of JSON with too many values" }

@@ -1,13 +1,13 @@
-/// A request as it would go out, without the session in it: for `--dry-run` and `--as-curl`.
+/// A request as it would be sent, without the session's values: for `--dry-run` and `--as-curl`.
 package struct RequestOutline {
-  /// A header of it.
+  /// A header of the request.
   package struct Header {
-    /// What may be shown of a value.
+    /// The part of a value that may be shown.
     package enum Value {
       case text(String)
       /// It carries the session.
       case session
-      /// The person gave it, and it may be a credential.
+      /// The user set it, and it may be a credential.
       case personal
       /// The header is not sent.
       case removed
@@ -18,16 +18,16 @@ package struct RequestOutline {
     package let value: Value
   }
 
-  /// The request without what carries the session.
+  /// The request without the session's headers and cookies.
   package let request: WireRequest
   /// All its headers, in the order in which they are sent.
   package let headers: [Header]
 }
 
 extension RecipeClient {
-  /// What would become of `request`.
+  /// Returns `request` as it would be sent.
   ///
-  /// - Parameter anonymous: nothing of the session is attached.
+  /// - Parameter anonymous: whether the session is left out.
   /// - Throws: `origin_refused` where the session would not be sent.
   package func outline(of request: WireRequest, anonymous: Bool) throws(Failure) -> RequestOutline {
     let own = Set(request.headers.map(\.name.asciiLowercased))
@@ -60,7 +60,7 @@ extension RecipeClient {
         headers.append(RequestOutline.Header(name: "Cookie", value: .session))
       }
     }
-    // The defaults are those that neither the person nor the recipe has set.
+    // The defaults apply where neither the user nor the recipe has set a header.
     let recipe = added.headers
     added.headers = request.headers + recipe
     try http.addDefaults(to: &added)
@@ -74,13 +74,13 @@ extension RecipeClient {
 }
 
 extension RequestRecipe {
-  /// The headers of a request: some of them only of one that may change something.
+  /// Returns the headers of a request; some only go with methods that may change something.
   func pairs(for method: String) -> [RecipeRequest.Pair] {
     headers + (["GET", "HEAD", "OPTIONS"].contains(method) ? [] : writeHeaders)
   }
 
-  /// Whether one header with the access token is all that carries the session in a request: what
-  /// another program can be given.
+  /// Whether a single header with the access token carries the session, which another program can
+  /// be given.
   package func isOneHeader(for method: String) -> Bool {
     let filled = pairs(for: method).filter { !$0.value.names.isEmpty }
     return !cookies && filled.count == 1 && filled[0].value.names.contains(.accessToken)
@@ -88,10 +88,10 @@ extension RequestRecipe {
 }
 
 extension Recipe {
-  /// Whether the profile names a proxy, and is not content with the environment's.
+  /// Whether the profile sets a proxy of its own instead of the environment's.
   package var namesProxy: Bool { network.proxy?.isEmpty == false }
 
-  /// The table `[network]` in options of curl.
+  /// The table `[network]` as options of curl.
   package var curlWords: [(option: String, value: String)] {
     [
       ("--cacert", network.caFile), ("--cert", network.clientCertificate),

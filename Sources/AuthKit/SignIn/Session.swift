@@ -1,4 +1,4 @@
-/// What a sign-in left: the stored item of one profile and account.
+/// The result of a sign-in: the stored item of one profile and account.
 package struct Session {
   /// The profile's name.
   package let profile: String
@@ -8,46 +8,47 @@ package struct Session {
   package var loginID: String
   /// `access_token`, `refresh_token`, `app_key`, `session.NAME`; for a stored password `password`.
   var values: TemplateValues
-  /// When the access token ends, by this machine's clock; nil when the server did not tell.
+  /// When the access token expires, by this machine's clock; nil if the server did not say.
   package var expiresAt: Timestamp?
-  /// Seconds between its issue and its end.
+  /// The access token's validity in seconds, from issue to expiry.
   package var lifetime: Double?
-  /// When the tokens were got.
+  /// When the tokens were received.
   package var obtainedAt: Timestamp
   /// The cookies that the recipe keeps.
   package var cookies: CookieJar
-  /// Origins that may receive access token, cookies, kept values and the application's key
+  /// Origins that may receive the access token, cookies, kept values and the application's key
   /// (rule A2).
   package var requestOrigins: [Origin]
-  /// Origins that may receive refresh token, password, codes and client secret too.
+  /// Origins that may also receive the refresh token, password, codes and client secret.
   package var signInOrigins: [Origin]
-  /// How the server was reached when it was made (rule A3).
+  /// How the server was reached at sign-in (rule A3).
   package var way = ServerWay()
-  /// The recipe could renew it when it was stored; what the profile says now is asked as well.
+  /// Whether the recipe could renew it when it was stored; the current profile must allow it too.
   package var refreshable: Bool
-  /// How to sign in again without a person (`login --keep-command`).
+  /// How to sign in again without the user (`login --keep-command`).
   package var reauthentication: Reauthentication?
-  /// The variable it came from instead of the store.
+  /// The environment variable that it came from, if not from the store.
   package var variable: String?
 
-  /// What signs in again when nothing else can renew the session.
+  /// What is needed to sign in again when nothing else can renew the session.
   package struct Reauthentication {
     /// The command, for `/bin/sh -c`, that prints the password.
     package var command: SharedSecret
-    /// What `--field` gave at the sign-in.
+    /// The fields that `--field` set at the sign-in.
     package var fields: [(name: String, value: JSONValue)]
 
-    /// A command and fields.
+    /// Creates one from a command and fields.
     package init(command: SharedSecret, fields: [(name: String, value: JSONValue)]) {
       self.command = command
       self.fields = fields
     }
   }
 
-  /// Whether it can get a new access token without a person.
+  /// Whether it can get a new access token without the user.
   package var isRenewable: Bool { refreshable || reauthentication != nil }
 
-  /// Takes up what signs in again, with the keys that the sign-in had among its values.
+  /// Keeps what is needed to sign in again, with the application's key and the client secret from
+  /// `signIn`.
   package mutating func keep(_ reauthentication: Reauthentication, _ signIn: TemplateValues) {
     self.reauthentication = reauthentication
     for name in [Template.Name.appKey, .clientSecret] where signIn[name] != nil {
@@ -55,19 +56,19 @@ package struct Session {
     }
   }
 
-  /// The access token; for other programs through `SessionKeeper.handOver` only.
+  /// The access token; other programs get it through `SessionKeeper.handOver` only.
   var accessToken: SharedSecret? { values[.accessToken] }
 
-  /// Whether what is stored is the password itself (rule B15).
+  /// Whether the session stores the password itself (rule B15).
   package var keepsPassword: Bool { values[.password] != nil }
 
-  /// Whether both have an access token, and not the same one.
+  /// Whether both sessions have an access token and the two differ.
   package func hasOtherToken(than other: Session) -> Bool {
     guard let own = accessToken, let others = other.accessToken else { return false }
     return !own.hasSameBytes(as: others)
   }
 
-  /// A new session, with a login ID of its own.
+  /// Creates a new session with its own login ID.
   package init(
     profile: String, account: String, values: TemplateValues, now: Timestamp,
     requestOrigins: [Origin],
@@ -84,13 +85,13 @@ package struct Session {
     refreshable = false
   }
 
-  /// Seconds that the access token has left; nil when the server did not tell.
+  /// Returns the seconds until the access token expires; nil if the server did not say.
   package func secondsLeft(now: Timestamp) -> Double? {
     expiresAt.map { $0.seconds - now.seconds }
   }
 
-  /// Whether it must be renewed before a request: 30 s left, or a quarter of its lifetime, where
-  /// that is less (design 6); or less than `minimum` seconds, where that is asked.
+  /// Whether it must be renewed before a request: 30 s left, or a quarter of its lifetime if that
+  /// is less (design 6); with `minimum`, less than that many seconds left.
   package func isDue(now: Timestamp, minimum: Double? = nil) -> Bool {
     guard let left = secondsLeft(now: now) else { return false }
     return left <= 0 || left < minimum ?? min(30, lifetime.map { $0 / 4 } ?? 30)
@@ -98,9 +99,9 @@ package struct Session {
 }
 
 extension Session {
-  /// What may be sent with the access token, and what that goes with.
+  /// The limits for requests with the access token.
   var requestLimits: SessionLimits { SessionLimits(origins: requestOrigins, way: way) }
-  /// The same with what signs in.
+  /// The limits for requests that sign in or refresh.
   var signInLimits: SessionLimits { SessionLimits(origins: signInOrigins, way: way) }
 }
 
@@ -164,7 +165,7 @@ extension Session {
     let damaged = Failure(
       .storeMissing, "\(profile): the stored session of \(account) is damaged",
       suggestion: .logout(profile, account: account))
-    // No larger than `payload()` makes it: a parsed document takes far more memory than its text.
+    // Check the size first: a parsed document takes far more memory than its text.
     guard payload.count <= SessionKey.largestPayload else { throw damaged }
     let parsed = payload.withBytes { try? JSONValue.parse($0) }
     guard let parsed, parsed["version"]?.double == 1,
@@ -202,7 +203,7 @@ extension Session {
       requestOrigins: try origins(requestTexts), signInOrigins: try origins(signInTexts))
     self.loginID = loginID
     self.way = way
-    // Bounded like numbers from outside: another program can write to the store.
+    // Bounded like the server's numbers: another program can write to the store.
     let times = 0...1e11
     expiresAt = parsed["expires_at"]?.double.flatMap {
       times.contains($0) ? Timestamp(seconds: $0) : nil

@@ -1,11 +1,11 @@
-/// What a sign-in or a registration came to.
+/// The result of a sign-in or a registration.
 package struct SignedIn {
   /// The new session, not stored yet.
   package var session: Session
-  /// Where the token stood, when it had to be guessed: a JSON Pointer.
+  /// Where the token was found, if it had to be guessed: a JSON Pointer.
   package var guessedPlace: String?
 
-  /// A session whose token was where it was expected.
+  /// Creates a result; without `guessedPlace` the token was where the recipe expects it.
   package init(session: Session, guessedPlace: String? = nil) {
     self.session = session
     self.guessedPlace = guessedPlace
@@ -13,14 +13,14 @@ package struct SignedIn {
 }
 
 extension RecipeClient {
-  /// Signs in with `values` and makes a session of the answer; stores nothing.
+  /// Signs in with `values` and returns a session, which is not stored.
   ///
   /// - Parameters:
-  ///   - account: the name that the person gave; where there is none, the answer's is taken.
-  ///   - permitted: what a stored session allows; without one the profile does.
-  ///   - seconds: for the sign-in; a second request, with a code, has as much.
+  ///   - account: the name that the user gave; nil to take it from the answer.
+  ///   - permitted: the limits of a stored session; nil to use only the profile's.
+  ///   - seconds: the time limit of the sign-in; a second request with a code has the default.
   ///   - onAnswer: called with its status when the answer begins to arrive.
-  ///   - code: gets the one-time code; called only when the server asks for one.
+  ///   - code: returns the one-time code; called only when the server asks for one.
   /// - Throws: `credentials_refused`, `client_error`, `server_error`, `answer_not_understood`, and
   ///   what sending and `code` throw.
   package func login(
@@ -39,7 +39,8 @@ extension RecipeClient {
     if let factor = profile.recipe.secondFactor, try answer.asksForCode(factor) {
       answer = try sendCode(factor, after: answer, to: call, values, code)
     } else if (300...399).contains(answer.head.status), try answer.accessToken() != nil {
-      // A form that signs in and goes on to a page: the token came with it, the page is not asked.
+      // A form that signs in and redirects to a page: the token came with it, so the page is not
+      // requested.
     } else {
       try refuse(
         answer, of: call, what: "this name and password", refused: answer.recipe.refused,
@@ -52,8 +53,8 @@ extension RecipeClient {
     return signedIn
   }
 
-  /// Answers the server's question for a one-time code: the recipe's second request, or the sign-in
-  /// again, this time with the code.
+  /// Sends the one-time code that the server asks for: with the recipe's second request, or with
+  /// the sign-in again.
   private func sendCode(
     _ factor: SecondFactor, after first: RecipeResponse, to login: RecipeRequest,
     _ values: TemplateValues,
@@ -63,7 +64,7 @@ extension RecipeClient {
     var values = values
     values[.otp] = try code(origin(of: call))
     if factor.call != nil {
-      // What joined the body of the sign-in has nothing to do here.
+      // The fields of the sign-in's body do not belong in this one.
       let named = call.names(request: profile.recipe.request)
       values.fields.removeAll { !named.contains(.field($0.name)) }
     }
@@ -80,7 +81,7 @@ extension RecipeClient {
     return answer
   }
 
-  /// Creates an account; a session only where the server answers with tokens.
+  /// Creates an account; returns a session only if the server answers with tokens.
   ///
   /// - Throws: as `login`; 409 is a refusal too.
   package func register(_ values: TemplateValues, account: String?) throws(Failure) -> SignedIn? {
@@ -95,7 +96,7 @@ extension RecipeClient {
     return try session(from: answer, values: values, account: account)
   }
 
-  /// A session around a token that was got elsewhere; no request is sent.
+  /// Returns a session for a token from elsewhere; sends no request.
   package func adopt(_ values: TemplateValues, account: String) throws(Failure) -> Session {
     var tokens = Tokens()
     tokens.values = values.filtered { $0 == .accessToken || $0 == .refreshToken }
@@ -108,7 +109,7 @@ extension RecipeClient {
     return try makeSession(tokens, values: values, account: account, now: now)
   }
 
-  /// The session that `answer` makes; nil when it holds no token.
+  /// Returns the session in `answer`; nil if it holds no token.
   private func session(
     from answer: RecipeResponse, values: TemplateValues, account: String?
   ) throws(Failure) -> SignedIn? {
@@ -139,7 +140,7 @@ extension RecipeClient {
     session.lifetime = tokens.lifetime
     session.cookies = tokens.cookies
     session.refreshable = canRefresh(session)
-    // What no request could carry is no sign-in: better to know now than at the first request.
+    // Check now that requests can carry the session, not at the first request.
     do {
       _ = try requestHeaders(self.values(of: session))
     } catch  where error.kind == .inputNeeded {
@@ -148,7 +149,7 @@ extension RecipeClient {
     return session
   }
 
-  /// The values that the recipe's requests may use for `session`.
+  /// Returns the values that the recipe's requests may use for `session`.
   func values(of session: Session) -> TemplateValues {
     var values = session.values
     if !session.account.isEmpty { values[.username] = SharedSecret(session.account) }
@@ -161,8 +162,8 @@ extension RecipeClient {
     return canFill(call, with: session)
   }
 
-  /// Whether `session` has every value that `call` needs; what the request before it takes will be
-  /// there in time.
+  /// Whether `session` has every value that `call` needs, except those that the prefetch will
+  /// bring.
   func canFill(_ call: RecipeRequest, with session: Session) -> Bool {
     let values = values(of: session)
     return call.requiredNames(request: profile.recipe.request).allSatisfy {
@@ -170,7 +171,8 @@ extension RecipeClient {
     }
   }
 
-  /// The application's key and the client secret are kept when a later request needs them.
+  /// Whether a later request needs `name`, the application's key or the client secret, so that it
+  /// is kept.
   private func isNeededLater(_ name: Template.Name) -> Bool {
     let recipe = profile.recipe
     let later = [recipe.refresh, recipe.logout, recipe.whoami, recipe.prefetch?.call]
@@ -180,7 +182,7 @@ extension RecipeClient {
       }
   }
 
-  /// UTF-8 without control characters, at most 256 bytes (rule B18).
+  /// Checks an account's name: UTF-8 without control characters, at most 256 bytes (rule B18).
   package static func check(account: String) throws(Failure) {
     guard !account.isEmpty, account.utf8.count <= 256,
       account.unicodeScalars.allSatisfy({ $0.properties.generalCategory != .control })
@@ -233,7 +235,7 @@ extension RecipeClient {
     throw failure
   }
 
-  /// The command that tells how the API is spoken to; none for a profile that is not kept.
+  /// The command that shows the API's settings; nil for a profile that is not stored.
   var showCommand: String? {
     profile.isDraft
       ? nil : Suggestion.showProfile(profile.name).command
@@ -243,8 +245,8 @@ extension RecipeClient {
     "the path may be wrong" + (showCommand.map { ": " + $0 } ?? "")
   }
 
-  /// How a key of the profile is set: by a command; where it is read in place, in its file; where it
-  /// is new, by the options that make it.
+  /// Returns how to set a key of the profile: by a command, in its file if it is used in place, or
+  /// with the options that create it if it is new.
   package func howToSet(_ setting: String) -> String? {
     if profile.isDraft { return "the same with --set \(setting)" }
     return profile.name.utf8.contains(UInt8(ascii: "/"))
@@ -252,10 +254,10 @@ extension RecipeClient {
       : Suggestion.setProfile(profile.name, setting: setting).command
   }
 
-  /// How the recipe learns where an answer has the token.
+  /// How to set where answers have the token.
   var howToPlaceToken: String? { howToSet("session.access_token=/POINTER") }
 
-  /// - Parameter hint: for all but a page, in which there is nothing to be found.
+  /// - Parameter hint: shown unless the answer is a page, which holds nothing to find.
   func notUnderstood(_ answer: RecipeResponse, _ message: String, hint: String? = nil) -> Failure {
     var failure = Failure(
       .answerNotUnderstood,

@@ -1,12 +1,12 @@
-/// Fills a recipe's templates with values (rule A9): one pass, each place with its own encoding.
+/// Fills a recipe's templates with values (rule A9): in one pass, encoded for each place.
 struct TemplateFiller {
   let values: TemplateValues
-  /// Which command a missing value stops, for the message: the profile's name.
+  /// The profile's name, for messages.
   let profile: String
 
-  /// Where a filled template goes.
+  /// The place of a filled template.
   enum Target {
-    /// One segment for each placeholder.
+    /// Each placeholder fills one segment.
     case path
     case query
     case form
@@ -15,7 +15,7 @@ struct TemplateFiller {
     case plain
   }
 
-  /// `template` with every placeholder filled and encoded for `target`.
+  /// Fills every placeholder of `template`, encoded for `target`.
   ///
   /// - Throws: `input_needed` for a value that is missing, `usage` or `answer_not_understood` for one
   ///   that the target cannot carry.
@@ -38,7 +38,7 @@ struct TemplateFiller {
     }
   }
 
-  /// The filled template as a secret of its own.
+  /// Returns the filled template.
   func filled(_ template: Template, for target: Target) throws(Failure) -> Secret {
     var builder = SecretBuilder()
     try fill(template, for: target, into: &builder)
@@ -50,12 +50,12 @@ struct TemplateFiller {
     template.names.allSatisfy { values[$0] != nil || values.field($0) != nil }
   }
 
-  /// Whether what `template` stands for is left out: an optional placeholder has no value.
+  /// Whether `template` is left out: an optional placeholder has no value.
   func isLeftOut(_ template: Template) -> Bool {
     template.optionalNames.contains { values[$0] == nil && values.field($0) == nil }
   }
 
-  /// The headers of a recipe that are to be sent.
+  /// Returns the headers of a recipe that are sent.
   func headers(_ pairs: [RecipeRequest.Pair]) throws(Failure) -> [WireHeader] {
     var headers: [WireHeader] = []
     for pair in pairs where !isLeftOut(pair.value) {
@@ -64,10 +64,10 @@ struct TemplateFiller {
     return headers
   }
 
-  /// A header of a recipe: RFC 9110 field value without obs-text, never empty (rule A4).
+  /// Returns a header of a recipe: an RFC 9110 field value without obs-text, never empty (rule A4).
   func header(_ name: String, _ template: Template) throws(Failure) -> WireHeader {
     let value = try filled(template, for: .header)
-    // Each value by itself too: a space at its end would vanish among the rest.
+    // Check each value separately too: a trailing space would go unnoticed inside the whole.
     var isFit = value.withBytes { HeaderSyntax.isRecipeValue($0) }
     for case .value(let part) in template.pieces {
       isFit = try required(part).withBytes { HeaderSyntax.isRecipeValue($0) } && isFit
@@ -81,7 +81,7 @@ struct TemplateFiller {
     return try WireHeader(name: name, value: value)
   }
 
-  /// `user:secret` in base64 (RFC 7617).
+  /// Returns `user:secret` in base64 (RFC 7617).
   func basic(_ user: Template.Name, _ secret: Template.Name) throws(Failure) -> Secret {
     let (userValue, secretValue) = (try required(user), try required(secret))
     if userValue.withBytes({ $0.contains(UInt8(ascii: ":")) }) {
@@ -97,7 +97,7 @@ struct TemplateFiller {
     return encoded.secret()
   }
 
-  /// The value of `name`, which must be there and not empty.
+  /// Returns the value of `name`.
   func required(_ name: Template.Name) throws(Failure) -> SharedSecret {
     if let value = values[name], !value.secret.isEmpty { return value }
     if let field = values.field(name), let text = field.scalarText, !text.isEmpty {
@@ -139,8 +139,8 @@ struct TemplateFiller {
 // MARK: - Bodies
 
 extension TemplateFiller {
-  /// Whether a member of a body is left out: it stands on a placeholder that has no value (§5), or
-  /// it is a table of nothing else.
+  /// Whether a member of a body is left out: its placeholder has no value (§5), or it is a table of
+  /// only such members.
   private func isLeftOut(_ body: RecipeRequest.Body) -> Bool {
     switch body {
     case .template(let template): !template.names.isEmpty && !canFill(template)
@@ -149,7 +149,7 @@ extension TemplateFiller {
     }
   }
 
-  /// The body's members with the fields that no placeholder of the call named.
+  /// Returns the body's members and the fields that no placeholder of the call names.
   private func members(of call: RecipeRequest) throws(Failure) -> [RecipeRequest.Field] {
     var fields: [RecipeRequest.Field] = []
     switch call.body {
@@ -169,7 +169,7 @@ extension TemplateFiller {
     return fields
   }
 
-  /// The JSON body of `call`; nil when it has none.
+  /// Returns the JSON body of `call`; nil if it has none.
   func json(_ call: RecipeRequest) throws(Failure) -> SharedSecret? {
     let fields = try members(of: call)
     if call.body == nil && fields.isEmpty { return nil }
@@ -188,7 +188,7 @@ extension TemplateFiller {
     switch body {
     case .literal(let value): value.write(into: &builder)
     case .template(let template):
-      // A field alone keeps its type: --field roleId=1 is a number.
+      // A placeholder that is only a field keeps its type: --field roleId=1 is a number.
       if let name = template.onlyName, let field = values.field(name) {
         field.write(into: &builder)
       } else {
@@ -215,9 +215,9 @@ extension TemplateFiller {
     }
   }
 
-  /// Names and values for form and multipart bodies.
+  /// Returns names and values for form and multipart bodies.
   ///
-  /// - Throws: `usage` for a value that is a table or a list of tables, which no form can hold.
+  /// - Throws: `usage` for `--field` with a body that is not a table; what `fill` throws.
   func flat(_ call: RecipeRequest) throws(Failure) -> [WirePart] {
     var parts: [WirePart] = []
     for field in try members(of: call) where !isLeftOut(field.value) {
@@ -245,7 +245,7 @@ extension TemplateFiller {
     }
   }
 
-  /// `parts` as application/x-www-form-urlencoded.
+  /// Returns `parts` as application/x-www-form-urlencoded.
   static func form(_ parts: [WirePart]) -> SharedSecret {
     var builder = SecretBuilder()
     for (index, part) in parts.enumerated() {

@@ -1,35 +1,35 @@
-/// The values that a recipe's placeholders stand for.
+/// The values of a recipe's placeholders.
 package struct TemplateValues {
   private var table: [Template.Name: SharedSecret] = [:]
-  /// What `--field NAME=VALUE` gave, typed, in order.
+  /// The typed values of `--field NAME=VALUE`, in order.
   package var fields: [(name: String, value: JSONValue)] = []
 
-  /// No values.
+  /// Creates an empty table.
   package init() {}
 
-  /// The value of a placeholder; nil where none is known, or where an empty one was set.
+  /// The value of a placeholder; nil if unknown, or if an empty one was set.
   package subscript(name: Template.Name) -> SharedSecret? {
     get { name == .unique ? SharedSecret(randomHex(bytes: 8)) : table[name] }
     set { table[name] = newValue }
   }
 
-  /// The value of `{field.NAME}`.
+  /// Returns the value of `{field.NAME}`.
   package func field(_ name: Template.Name) -> JSONValue? {
     fields.first { Template.Name.field($0.name) == name }?.value
   }
 
-  /// Names and values that are set, fields not among them.
+  /// The names and values that are set, without the fields.
   package var all: [(name: Template.Name, value: SharedSecret)] {
     table.map { ($0.key, $0.value) }.sorted { $0.name.description < $1.name.description }
   }
 
-  /// Takes every value of `other`, over its own.
+  /// Adds every value of `other`, replacing its own.
   package mutating func merge(_ other: TemplateValues) {
     table.merge(other.table) { $1 }
     fields += other.fields
   }
 
-  /// Only what `isIncluded` wants.
+  /// Returns only the values whose names `isIncluded` accepts, and all fields.
   package func filtered(_ isIncluded: (Template.Name) -> Bool) -> TemplateValues {
     var kept = self
     kept.table = table.filter { isIncluded($0.key) }
@@ -38,12 +38,12 @@ package struct TemplateValues {
 }
 
 extension Template.Name {
-  /// Whether a person gave the value (so that a bad one is a usage error) or a server did.
+  /// Whether the user gave the value (a bad one is a usage error) or a server did.
   var isPersonal: Bool {
     isField || [.username, .password, .otp, .appKey, .clientSecret].contains(self)
   }
 
-  /// How to give a value that is missing.
+  /// How to give a missing value.
   var wayToGive: String {
     switch self {
     case .username: "-u NAME gives the account"

@@ -1,42 +1,42 @@
 /// A place where sessions are kept (design 7).
 ///
-/// One item per profile and account. Names only find the item: whether its content belongs to them
-/// is checked by who reads it. Every method throws `Failure` of exit code 12: `storeLocked`,
-/// `storeMissing`, `storeTimeout`; a wrong configuration of the store is `usage`.
+/// A store has one item per profile and account. Names only find the item: its reader checks
+/// whether its content belongs to them. Every method throws `Failure` of exit code 12:
+/// `storeLocked`, `storeMissing`, `storeTimeout`; a wrong configuration of the store is `usage`.
 package protocol SessionStore: AnyObject {
-  /// The name by which it is chosen.
+  /// The name that selects it.
   var name: StoreName { get }
 
-  /// What people call it, to stand within a sentence: "the Secret Service (gnome-keyring)".
+  /// The name for messages, which fits within a sentence: "the Secret Service (gnome-keyring)".
   var title: String { get }
 
-  /// What a person should know before a session is kept there; nil where all is well.
+  /// A warning to show before a session is stored; nil if there is none.
   var caution: String? { get }
 
-  /// Makes ready to write: before a login asks or sends anything.
+  /// Prepares for writing, before a login asks or sends anything.
   func open() throws(Failure)
 
-  /// The session's payload; nil when it is certainly not there (never for "locked").
+  /// Returns the session's payload; nil when it is certainly not there (never for "locked").
   func read(profile: String, account: String) throws(Failure) -> Secret?
 
-  /// Stores the payload over what is there: afterwards there is the old item or the new one.
+  /// Stores the payload atomically: afterwards there is the old item or the new one.
   func write(_ payload: borrowing Secret, key: SessionKey) throws(Failure)
 
-  /// Deletes what is stored for this profile and account; false when there was nothing.
+  /// Deletes the item of this profile and account; returns false if there was none.
   func delete(profile: String, account: String) throws(Failure) -> Bool
 
-  /// Every stored session. Unlocks nothing and raises no dialog. `profiles` are names to try where
-  /// the store shows hashes of names only.
+  /// Returns every stored session. Unlocks nothing and opens no dialog. `profiles` are names to try
+  /// if the store shows only hashes of names.
   func list(profiles: [String]) throws(Failure) -> [SessionItem]
 
-  /// Looks at everything that the store rests on, then writes, reads and deletes a probe, which no
-  /// list of sessions shows. Unlocks nothing, raises no dialog, and takes no longer than one
-  /// operation may.
+  /// Checks everything that the store depends on, then writes, reads and deletes a probe, which no
+  /// list of sessions shows. Unlocks nothing, opens no dialog, and takes no longer than one
+  /// operation.
   func test() -> [Check]
 }
 
 extension SessionStore {
-  /// Every stored session, as far as the store tells names by itself.
+  /// Returns every stored session, with the names that the store itself can show.
   package func list() throws(Failure) -> [SessionItem] { try list(profiles: []) }
 }
 
@@ -46,9 +46,9 @@ package enum StoreName: String, CaseIterable, Sendable {
   case file
   case plaintext
 
-  /// The store that a person calls `text`.
+  /// Returns the store named `text`.
   ///
-  /// - Throws: `usage` that names the nearest.
+  /// - Throws: `usage` with the nearest name.
   package init(named text: String) throws(Failure) {
     guard let name = Self.allCases.first(where: { $0.rawValue.utf8.elementsEqual(text.utf8) })
     else {
@@ -62,21 +62,21 @@ package enum StoreName: String, CaseIterable, Sendable {
   }
 }
 
-/// What one stored session is found by. None of it is secret.
+/// The names that find one stored session. None of it is secret.
 package struct SessionKey: Sendable {
-  /// Bytes of the largest payload that a store keeps: 256 KiB (rule B6).
+  /// The most bytes of a payload, 256 KiB (rule B6).
   static let largestPayload = 262_144
 
   /// The profile's name.
   package var profile: String
   /// The account's name.
   package var account: String
-  /// The origin of the profile's `url` at sign-in; it is told, not looked up by.
+  /// The origin of the profile's `url` at sign-in; for listings only.
   package var origin: String
-  /// New at each login; told where the store has a place for it, not looked up by.
+  /// New at each login; stored if the store has a place for it, not used to find the item.
   package var loginID: String
 
-  /// A key of these.
+  /// Creates a key.
   package init(profile: String, account: String, origin: String, loginID: String = "") {
     self.profile = profile
     self.account = account
@@ -85,18 +85,19 @@ package struct SessionKey: Sendable {
   }
 }
 
-/// One stored session as `list` sees it.
+/// One stored session in a list.
 package struct SessionItem: Sendable {
-  /// The profile's name; nil where it cannot be told: a keyring never unlocked since its start has
-  /// hashes only, a file may be damaged.
+  /// The profile's name; nil if unknown: a keyring that was not unlocked since its start has only
+  /// hashes, a file may be damaged.
   package var profile: String?
   /// The account's name, or nil as above.
   package var account: String?
   /// The origin, or nil as above.
   package var origin: String?
-  /// Whether reading it needs what is not at hand: the keyring's password, the key of the files.
+  /// Whether reading it needs a secret that is not available: the keyring's password, the key of
+  /// the files.
   package var isLocked: Bool
 
-  /// What may be there, and cannot be told without a password.
+  /// An item that may exist, but cannot be read without a password.
   static let unnamed = SessionItem(profile: nil, account: nil, origin: nil, isLocked: true)
 }

@@ -1,21 +1,21 @@
-/// Sessions in files of this user, one each: the stores `file`, which seals them, and `plaintext`,
-/// which does not. Needs no other program.
+/// The stores in this user's files, one per session: `file` seals (encrypts) them, `plaintext` does
+/// not. They need no other program.
 ///
-/// A file is called by the SHA-256 of profile, NUL and account, in hexadecimal digits, and ends in
-/// `.sealed` or `.plaintext`: the two stores know nothing of one another's.
+/// The name of a file is the SHA-256 of profile, NUL and account in hexadecimal, with `.sealed` or
+/// `.plaintext` at its end: the two stores ignore each other's files.
 package final class FileStore: SessionStore {
   let folder: String
   let shownFolder: String
   let timeout: Double
-  /// Nil: the files are not sealed.
+  /// Nil if the files are not sealed.
   let key: StoreKey?
 
-  /// A store in `folder`, which is made when something is first written.
+  /// Creates a store in `folder`, which the first write creates.
   ///
   /// - Parameters:
-  ///   - shownAs: the folder's path for people.
-  ///   - timeout: seconds that a writer waits for another.
-  ///   - key: seals the files; without it they are plain text.
+  ///   - shownAs: the folder's path for messages.
+  ///   - timeout: seconds that a writer waits for another one.
+  ///   - key: seals the files; nil for plain text.
   package init(folder: String, shownAs: String, timeout: Double, sealedWith key: StoreKey?) {
     self.folder = folder
     shownFolder = shownAs
@@ -26,12 +26,12 @@ package final class FileStore: SessionStore {
   /// `file` or `plaintext`.
   package var name: StoreName { key == nil ? .plaintext : .file }
 
-  /// With the folder.
+  /// Includes the folder.
   package var title: String {
     "the store of \(key == nil ? "plain" : "sealed") files (\(shownFolder))"
   }
 
-  /// That plain files are plain; or that a passphrase is short.
+  /// Warns that plain files are not sealed, or that a passphrase is short.
   package var caution: String? {
     if let key { return key.caution }
     return "the store plaintext seals nothing: whoever can read \(shownFolder) can use the session"
@@ -39,7 +39,7 @@ package final class FileStore: SessionStore {
 
   var suffix: String { "." + (key == nil ? "plaintext" : "sealed") }
 
-  /// Two names with a NUL in them could run together as two others do.
+  /// With a NUL in a name, two pairs of names could have the same hash.
   private func fileName(_ profile: String, _ account: String) throws(Failure) -> String {
     guard !profile.utf8.contains(0), !account.utf8.contains(0) else {
       throw Failure(.failed, "a name with a NUL byte cannot be kept in a file")
@@ -47,7 +47,7 @@ package final class FileStore: SessionStore {
     return try FileLock.fileName(profile: profile, account: account) + suffix
   }
 
-  /// Whether a file is where that session belongs.
+  /// Whether the file name is that of the session.
   func isNamed(_ name: String, after session: SessionKey) throws(Failure) -> Bool {
     let own = try FileLock.fileName(profile: session.profile, account: session.account) + suffix
     return own.utf8.elementsEqual(name.utf8)
@@ -55,13 +55,13 @@ package final class FileStore: SessionStore {
 
   // MARK: SessionStore
 
-  /// Makes the folder, and gets the key or derives it.
+  /// Creates the folder, and reads or derives the key.
   package func open() throws(Failure) {
     let folder = try SessionFolder.made(folder)
     _ = try key?.keyForWriting { () throws(Failure) in try self.derivations(in: folder) }
   }
 
-  /// The session's payload; nil when there is no file.
+  /// Returns the session's payload; nil if there is no file.
   package func read(profile: String, account: String) throws(Failure) -> Secret? {
     guard let folder = try SessionFolder.existing(folder) else { return nil }
     let name = try fileName(profile, account)
@@ -82,17 +82,17 @@ package final class FileStore: SessionStore {
     }
   }
 
-  /// Writes the file, sealed with a salt and a nonce of its own.
+  /// Writes the file, sealed with a new salt and nonce.
   package func write(_ payload: borrowing Secret, key session: SessionKey) throws(Failure) {
     let folder = try SessionFolder.made(folder)
     let name = try fileName(session.profile, session.account)
-    // The salt of a passphrase is looked up and used by one writer at a time.
+    // Only one writer at a time looks up and uses the salt of a passphrase.
     try folder.locked(timeout: timeout) { () throws(Failure) in
       try write(payload, of: session, as: name, in: folder)
     }
   }
 
-  /// In `locked`.
+  /// Writes the file; call it in `locked`.
   func write(
     _ payload: borrowing Secret, of session: SessionKey, as name: String,
     in folder: borrowing SessionFolder
@@ -109,16 +109,17 @@ package final class FileStore: SessionStore {
     }
   }
 
-  /// Removes the file, readable or not; it needs no key.
+  /// Deletes the file, readable or not; needs no key.
   package func delete(profile: String, account: String) throws(Failure) -> Bool {
     guard let folder = try SessionFolder.existing(folder) else { return false }
     let isRemoved = try folder.remove(try fileName(profile, account))
-    // What a killed writer left may be this session too.
+    // A killed writer may have left a part file of this session.
     do throws(Failure) { try folder.locked(timeout: 0) {} } catch {}
     return isRemoved
   }
 
-  /// Every file, by its header; it needs no key. One that cannot be read is an item without names.
+  /// Returns an item for every file, from its header; needs no key. An unreadable file is an item
+  /// without names.
   package func list(profiles: [String]) throws(Failure) -> [SessionItem] {
     guard let folder = try SessionFolder.existing(folder) else { return [] }
     let isLocked = key.map { !$0.isGiven } ?? false
@@ -155,7 +156,7 @@ package final class FileStore: SessionStore {
 
   typealias Header = (session: SessionKey, derivation: SealedFile.Derivation?)
 
-  /// The headers of all files; nil for one that is damaged or lies under another's name.
+  /// Returns the headers of all files; nil for one that is damaged or has another session's name.
   private func headers(in folder: borrowing SessionFolder) throws(Failure) -> [Header?] {
     var headers: [Header?] = []
     for name in try folder.names(suffix) {
@@ -187,7 +188,7 @@ package final class FileStore: SessionStore {
   }
 }
 
-/// A file of the store `plaintext`: a line of JSON with the names, and a line with the payload.
+/// A file of the store `plaintext`: a line of JSON with the names, then a line with the payload.
 private enum PlainFile {
   static func text(_ payload: borrowing Secret, of session: SessionKey) -> Secret {
     var text = SecretBuilder(capacity: payload.count + 512)

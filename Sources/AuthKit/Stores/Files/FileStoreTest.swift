@@ -1,7 +1,8 @@
 internal import Glibc
 
 extension FileStore {
-  /// The folder and its mode, where the key comes from, whether every file can be read, and a probe.
+  /// Checks the folder and its mode, the source of the key and that every file can be read, and
+  /// writes a probe.
   package func test() -> [Check] {
     var checks: [Check] = []
     do throws(Failure) {
@@ -42,7 +43,7 @@ extension FileStore {
     }
   }
 
-  /// What a list leaves out, such as a file that was moved, is told here with its reason.
+  /// Reports the files that a list omits, such as a moved one, with the reason.
   private func checkFiles(_ folder: borrowing SessionFolder) -> Check {
     var (count, failures) = (0, [Failure]())
     do throws(Failure) {
@@ -78,7 +79,8 @@ extension FileStore {
     }
   }
 
-  /// Under the lock of writers, one of whom would remove it; its name is none of a session.
+  /// Writes a probe under the writers' lock, as another writer would delete it; its name is never
+  /// that of a session.
   private func probe(_ folder: borrowing SessionFolder) -> Check {
     let session = SessionKey(profile: "probe", account: randomHex(bytes: 16), origin: "")
     let name = ".probe-" + session.account + SessionFolder.partSuffix

@@ -1,4 +1,4 @@
-/// A session as the store `file` keeps it (rule B9). No files are read or written here.
+/// A session in the form of the store `file` (rule B9). It reads and writes no files.
 ///
 ///     AUTHCTL1        8 bytes
 ///     header length   4 bytes, the highest first
@@ -8,10 +8,10 @@
 ///     tag             16 bytes
 ///
 /// The cipher's key is HKDF-SHA256 of the store's key, with the salt of the header and the info
-/// `authctl session v1`: the salt is new in each writing, so that no key ever seals twice. All
+/// `authctl session v1`: each write has a new salt, so that no key ever seals twice. Everything
 /// before the nonce is authenticated with the ciphertext. The header is not secret.
 struct SealedFile {
-  /// Which way the store's key is got from what the person gives.
+  /// How the store's key is derived from the user's input.
   enum Derivation: Equatable {
     /// The 32 bytes of a key file.
     case file
@@ -21,32 +21,31 @@ struct SealedFile {
 
   struct Header {
     var derivation: Derivation
-    /// 32 random bytes of this writing, as hexadecimal digits.
+    /// 32 random bytes, new in each write, as hexadecimal digits.
     var salt: String
-    /// Tells whether a key is the one that sealed it: 8 bytes of HKDF-SHA256 of the store's key.
+    /// Identifies the key that sealed the file: 8 bytes of HKDF-SHA256 of the store's key.
     var keyName: String
     var session: SessionKey
   }
 
   let header: Header
-  /// All before the nonce.
+  /// Everything before the nonce.
   private let head: [UInt8]
   /// Nonce, ciphertext, tag.
   private let box: [UInt8]
-  /// What the session is called in messages.
+  /// The name of the session for messages.
   private let label: String
 
   private static let magic = Array("AUTHCTL1".utf8)
   private static let largestHeader = 4096
-  /// What nonce and tag take.
+  /// The length of nonce and tag.
   private static let least = Crypto.nonceLength + Crypto.tagLength
 
   // MARK: Reading
 
-  /// Takes a file apart and checks all of it that can be checked without the key, above all what
-  /// the derivation of the key will cost.
+  /// Parses a file and checks everything that needs no key, above all the cost of deriving the key.
   ///
-  /// - Throws: `store_missing` when it is not in this form.
+  /// - Throws: `store_missing` when it does not have this form.
   init(_ bytes: UnsafeRawBufferPointer, label: String) throws(Failure) {
     func flaw(_ words: String) -> Failure { Failure(.storeMissing, "\(label) \(words)") }
     let begin = Self.magic.count + 4
@@ -74,10 +73,10 @@ struct SealedFile {
     box = Array(bytes[(begin + length)...])
   }
 
-  /// What was sealed.
+  /// Returns the decrypted payload.
   ///
-  /// - Parameter key: the store's.
-  /// - Throws: `store_locked` when another key has sealed it, `store_missing` when it was changed.
+  /// - Parameter key: the store's key.
+  /// - Throws: `store_locked` when another key sealed it, `store_missing` when it was changed.
   func payload(_ key: SharedSecret) throws(Failure) -> Secret {
     guard header.keyName.utf8.elementsEqual(try Self.name(of: key).utf8) else {
       throw Failure(.storeLocked, "\(label) was sealed with another key")
@@ -94,10 +93,10 @@ struct SealedFile {
 
   // MARK: Writing
 
-  /// The bytes of the file that keeps `payload`.
+  /// Returns the bytes of a file for `payload`.
   ///
   /// - Parameters:
-  ///   - key: the store's, got by `derivation`.
+  ///   - key: the store's key, derived by `derivation`.
   /// - Throws: `store_missing` when the names are too long for the header.
   static func seal(
     _ payload: borrowing Secret, of session: SessionKey, with key: SharedSecret,
@@ -138,7 +137,7 @@ struct SealedFile {
 // MARK: - The header
 
 extension SealedFile.Header {
-  /// Nil for what is not a header; the costs of scrypt are not judged here.
+  /// Parses a header; nil if it is not one. Does not check the costs of scrypt.
   init?(_ json: JSONValue) {
     func whole(_ name: String) -> Int? { json[name]?.double.flatMap { Int(exactly: $0) } }
     guard let session = SessionKey(json), let salt = json["salt"]?.text,
@@ -174,7 +173,7 @@ extension SealedFile.Header {
 }
 
 extension SessionKey {
-  /// As headers of session files have it.
+  /// Parses the names in a header.
   init?(_ json: JSONValue) {
     guard let profile = json["profile"]?.text, let account = json["account"]?.text,
       let origin = json["origin"]?.text, let loginID = json["generation"]?.text

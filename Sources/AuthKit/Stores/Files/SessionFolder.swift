@@ -1,22 +1,22 @@
 internal import Glibc
 
-/// The folder of session files, 0700, and the files in it, 0600. Everything in it is named relative
-/// to its open descriptor, so that nobody can put another folder in its place meanwhile.
+/// The folder of session files, 0700, and the files in it, 0600. All names are relative to its open
+/// descriptor, so that no one can replace the folder meanwhile.
 ///
-/// All that fails is a `Failure` of kind `store_missing`; a lock that is not free, `store_timeout`.
+/// Every failure is of kind `store_missing`, or `store_timeout` for a lock that is not free.
 struct SessionFolder: ~Copyable {
   private let descriptor: Int32
-  /// Where it was when it was opened.
+  /// Its path when it was opened.
   let path: String
 
-  /// The folder at `path`, made where there is none; it can be written.
+  /// Opens the folder at `path` for writing, and creates it if there is none.
   static func made(_ path: String) throws(Failure) -> SessionFolder {
     try asStore { () throws(Failure) in try StateFolder.prepare(path) }
     if let folder = try existing(path) { return folder }
     throw Failure(.storeMissing, "\(DisplayText.oneLine(path)) went away")
   }
 
-  /// The folder at `path` when there is one.
+  /// Opens the folder at `path`; nil if there is none.
   static func existing(_ path: String) throws(Failure) -> SessionFolder? {
     let descriptor = try asStore { () throws(Failure) in try StateFolder.open(path) }
     return descriptor < 0 ? nil : SessionFolder(descriptor: descriptor, path: path)
@@ -29,7 +29,7 @@ struct SessionFolder: ~Copyable {
 
   deinit { close(descriptor) }
 
-  /// Its permissions, as chmod(1) takes them.
+  /// The permissions, as for chmod(1).
   var mode: mode_t {
     var status = stat()
     return fstat(descriptor, &status) == 0 ? status.st_mode & 0o7777 : 0
@@ -40,7 +40,7 @@ struct SessionFolder: ~Copyable {
   /// The largest file: a session of 256 KiB, its names, and what sealing adds.
   private static let largestFile = SessionKey.largestPayload + 16_384
 
-  /// What the file holds; nil when there is none.
+  /// Returns the content of the file; nil if there is none.
   func read(_ name: String) throws(Failure) -> Secret? {
     let file = openat(descriptor, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
     guard file >= 0 else {
@@ -61,7 +61,7 @@ struct SessionFolder: ~Copyable {
     return contents
   }
 
-  /// Refuses what anybody but this user could read, write, or have made.
+  /// Refuses a file that anyone but this user could read, write, or have made.
   private func checkOwnerAndMode(_ file: Int32, _ name: String) throws(Failure) {
     var status = stat()
     guard fstat(file, &status) == 0 else { throw failure("cannot read", name, errno) }
@@ -81,7 +81,7 @@ struct SessionFolder: ~Copyable {
     }
   }
 
-  /// The names of the files that end in `suffix`, in the order of their bytes.
+  /// Returns the names of the files that end in `suffix`, sorted by their bytes.
   func names(_ suffix: String) throws(Failure) -> [String] {
     let copy = openat(descriptor, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
     guard copy >= 0, let stream = fdopendir(copy) else { throw failure("cannot read", "", errno) }
@@ -98,10 +98,11 @@ struct SessionFolder: ~Copyable {
 
   // MARK: Writing
 
-  /// Of files that are not whole yet: the next writer removes them.
+  /// The suffix of incomplete files, which the next writer removes.
   static let partSuffix = ".part"
 
-  /// Runs `work` while no other process writes here. What writers left who were killed is gone then.
+  /// Runs `work` while no other process writes here, after removing the incomplete files of killed
+  /// writers.
   func locked<R>(timeout: Double, _ work: () throws(Failure) -> R) throws(Failure) -> R {
     let file = openat(descriptor, "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)
     guard file >= 0 else { throw failure("cannot use", "lock", errno) }
@@ -118,8 +119,8 @@ struct SessionFolder: ~Copyable {
     return try work()
   }
 
-  /// Puts `bytes` into the file: afterwards there is the old file or the new one, on the disk.
-  /// To be called in `locked`.
+  /// Writes the file atomically: afterwards the old file or the new one is on the disk. Call it in
+  /// `locked`.
   func write(_ bytes: UnsafeRawBufferPointer, as name: String) throws(Failure) {
     do throws(SystemError) {
       let part = "." + randomHex(bytes: 8) + Self.partSuffix
@@ -131,7 +132,7 @@ struct SessionFolder: ~Copyable {
     fsync(descriptor)
   }
 
-  /// Removes the file; false when there was none.
+  /// Deletes the file; returns false if there was none.
   func remove(_ name: String) throws(Failure) -> Bool {
     guard unlinkat(descriptor, name, 0) == 0 else {
       if errno == ENOENT { return false }
@@ -143,7 +144,7 @@ struct SessionFolder: ~Copyable {
 
   // MARK: Words
 
-  /// The path of a file here, or of the folder, for messages.
+  /// Returns the path of a file here, or of the folder, for messages.
   func place(_ name: String) -> String {
     DisplayText.oneLine(name.isEmpty ? path : path + "/" + name, limit: 400)
   }

@@ -1,10 +1,11 @@
 internal import Glibc
 
-/// The key of the sealed files, from where the environment says; read and derived once a run.
+/// The key of the sealed files, from the source in the environment; read and derived once per run.
 ///
-/// `AUTHCTL_STORE_KEY_FILE` names a file with the key, `AUTHCTL_STORE_PASSPHRASE` is a text from
-/// which scrypt makes one, and without either `$CREDENTIALS_DIRECTORY/authctl-store-key` is the
-/// file, where systemd has put one. Both variables at once are a mistake, for none says which.
+/// `AUTHCTL_STORE_KEY_FILE` names a file with the key. `AUTHCTL_STORE_PASSPHRASE` is a text from
+/// which scrypt derives it. Without either, the key is in
+/// `$CREDENTIALS_DIRECTORY/authctl-store-key`, if systemd has put it there. The variables cannot be
+/// used together: nothing says which one is right.
 package final class StoreKey {
   private enum Source {
     case file(String, option: String)
@@ -18,7 +19,7 @@ package final class StoreKey {
   private var derived: [(scrypt: Scrypt, key: SharedSecret)] = []
 
   /// - Parameters:
-  ///   - stateFolder: where the sealed files are; the key must not lie there too.
+  ///   - stateFolder: the folder with the sealed files; the key must not be below it.
   ///   - redactor: learns the key.
   package init(environment: [String: String], stateFolder: String, redactor: Redactor) {
     self.environment = environment
@@ -30,12 +31,12 @@ package final class StoreKey {
   private static let passphraseVariable = Variable.storePassphrase.rawValue
   private static let makeOne = "(umask 077; head -c 32 /dev/urandom >FILE) makes one"
 
-  /// Whether there is anything that could be the key.
+  /// Whether a source of the key is set.
   var isGiven: Bool {
     do throws(Failure) { return try source() != nil } catch { return true }
   }
 
-  /// What a person should know of the key.
+  /// A warning about the key; nil if there is none.
   var caution: String? {
     guard case .passphrase(let phrase)? = try? source(), phrase.secret.count < 12 else {
       return nil
@@ -44,7 +45,7 @@ package final class StoreKey {
       + "can try all such passphrases"
   }
 
-  /// Where the key comes from: a file by its path and mode, a passphrase by its variable.
+  /// Returns the source of the key: a file by its path and mode, a passphrase by its variable.
   ///
   /// - Throws: `store_locked` when there is none, `usage` when there are two.
   func place() throws(Failure) -> String {
@@ -59,10 +60,10 @@ package final class StoreKey {
 
   // MARK: Keys
 
-  /// The key of a file that was sealed with one got by `derivation`.
+  /// Returns the key for a file that was sealed with `derivation`.
   ///
-  /// - Parameter label: what the file is called in messages.
-  /// - Throws: `store_locked` when the key is not there, is not fit, or is of the other sort.
+  /// - Parameter label: the name of the file for messages.
+  /// - Throws: `store_locked` when the key is missing, unsuitable, or of the other kind.
   func key(for derivation: SealedFile.Derivation, label: String) throws(Failure) -> SharedSecret {
     switch (derivation, try found()) {
     case (.file, .file(let path, let option)): return try read(path, option)
@@ -78,11 +79,11 @@ package final class StoreKey {
     }
   }
 
-  /// The key to seal with, and how it was got. A passphrase takes the salt that the store uses
-  /// already, so that one run derives once.
+  /// Returns the key to seal with and its derivation. A passphrase uses the salt that the store
+  /// already has, so that a run derives only once.
   ///
-  /// - Parameter known: derivations of what the store holds.
-  /// - Throws: `store_locked` as above.
+  /// - Parameter known: the derivations of the store's files.
+  /// - Throws: `store_locked` as `key(for:label:)`.
   func keyForWriting(
     known: () throws(Failure) -> [SealedFile.Derivation]
   ) throws(Failure) -> (key: SharedSecret, derivation: SealedFile.Derivation) {
@@ -171,15 +172,15 @@ package final class StoreKey {
   /// 64 digits and CR LF.
   private static let longest = 66
 
-  /// Whether 32 bytes are a phrase that somebody typed, with the line end of their editor. Of random
-  /// bytes one key in 10^15 looks like that.
+  /// Whether 32 bytes are a typed phrase with the editor's line end. Among random keys, one in
+  /// 10^15 looks like that.
   private static func isLine(_ content: UnsafeRawBufferPointer) -> Bool {
     guard content.count == 32, content.last == UInt8(ascii: "\n") else { return false }
     let text = content[30] == UInt8(ascii: "\r") ? content.prefix(30) : content.prefix(31)
     return text.allSatisfy { (0x20..<0x7F).contains($0) }
   }
 
-  /// The 32 bytes that a key file stands for; nil for anything else, a short phrase above all.
+  /// Returns the 32 bytes of a key file; nil for anything else, above all a short phrase.
   private static func decoded(_ content: UnsafeRawBufferPointer) -> Secret? {
     if content.count == 32 { return Secret(copying: content) }
     var text = content[...]
@@ -190,7 +191,7 @@ package final class StoreKey {
     var bytes: [UInt8]?
     switch text.count {
     case 64: bytes = hexDecoded(text)
-    // The padding is one character, and the two bits before it stand for nothing.
+    // The padding is one character, and the two bits before it have no meaning.
     case 44 where text.last == UInt8(ascii: "=") && !text.dropLast().contains(UInt8(ascii: "=")):
       bytes = base64URLDecoded(text)
     default: break

@@ -1,16 +1,16 @@
 internal import Glibc
 
-/// Passes bytes between the bus and GDBus, and ends the connection at a message that is too large.
+/// Passes bytes between the bus and GDBus, and ends the connection when a message is too large.
 ///
-/// GDBus reads whatever length a message announces, 128 MiB, and makes an object of each value in it:
-/// a reply of 10 MB took 240 MB. Only what comes in is looked at.
+/// GDBus reads any length that a message announces, up to 128 MiB, and makes an object of each
+/// value in it: a reply of 10 MB took 240 MB. Only incoming bytes are checked.
 /// https://dbus.freedesktop.org/doc/dbus-specification.html#message-protocol-messages
 final class BusGate {
-  /// The largest message that is let in, in bytes: a session has 256 KiB at most, and the paths of
-  /// 15 000 items fit.
+  /// The largest message allowed, in bytes: a session has at most 256 KiB, and the paths of 15 000
+  /// items fit.
   static let largestMessage = 1 << 20
 
-  /// The largest conversation of the authentication, before the first message.
+  /// The most bytes of the authentication, before the first message.
   private static let largestGreeting = 4096
 
   private let bus: Int32
@@ -24,10 +24,10 @@ final class BusGate {
     self.client = client
   }
 
-  /// Begins on a thread of its own, which keeps this object until the end.
+  /// Starts on a thread of its own, which keeps this object until the end.
   func open() { work = BackgroundThread { [self] in run() } }
 
-  /// Whether the connection has ended because of a message that was too large.
+  /// Whether the connection has ended because a message was too large.
   func hasRefused(_ join: (pthread_t) -> Int32) -> Bool {
     guard let work, work.wait(by: join) else { return false }
     return gauge.isTooLarge
@@ -36,15 +36,15 @@ final class BusGate {
   private func run() {
     withUnsafeTemporaryAllocation(byteCount: 1 << 16, alignment: 1) { buffer in
       while pass(buffer) {}
-      // Secrets that the service could not encrypt have passed here.
+      // The buffer may have held secrets that the service could not encrypt.
       if let start = buffer.baseAddress { explicit_bzero(start, buffer.count) }
     }
-    // GDBus takes notice of the end of its socket, and closes its own end.
+    // GDBus notices the end of its socket and closes its own end.
     close(client)
     close(bus)
   }
 
-  /// Waits for one of the two and passes on what it said; false at the end.
+  /// Waits for input from either side and passes it on; returns false at the end.
   private func pass(_ buffer: UnsafeMutableRawBufferPointer) -> Bool {
     var ends = [bus, client].map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
     guard poll(&ends, 2, -1) > 0 || errno == EINTR else { return false }
@@ -71,9 +71,9 @@ final class BusGate {
   }
 }
 
-/// Follows what a bus says to a client: lines of the authentication, then messages, of which each
-/// begins with its length. A line of a bus begins with a capital letter that is no B; the first byte
-/// of a message is `l` or `B`, the order of its bytes.
+/// Follows the bytes from a bus to a client: lines of the authentication, then messages, each of
+/// which begins with its length. A line of a bus begins with a capital letter other than B; the
+/// first byte of a message is `l` or `B`, its byte order.
 struct BusGauge {
   private let message: Int
   private let greeting: Int
@@ -86,13 +86,13 @@ struct BusGauge {
   /// Whether a message was too large.
   private(set) var isTooLarge = false
 
-  /// Lets in messages of `message` bytes, after `greeting` bytes of authentication.
+  /// Allows messages of `message` bytes, after `greeting` bytes of authentication.
   init(message: Int, greeting: Int) {
     self.message = message
     self.greeting = greeting
   }
 
-  /// Whether what follows on the bytes before may be let in; once false, nothing may be.
+  /// Whether the next bytes are allowed; once false, no more are.
   mutating func admits(_ bytes: UnsafeRawBufferPointer) -> Bool {
     var next = bytes[...]
     while let byte = next.first, !isTooLarge {
@@ -123,7 +123,7 @@ struct BusGauge {
     return false
   }
 
-  /// The length of the message whose first 16 bytes have come.
+  /// Reads the length of the message whose first 16 bytes have arrived.
   private mutating func begin() {
     func number(at place: Int) -> Int {
       let bytes = header[place..<place + 4]

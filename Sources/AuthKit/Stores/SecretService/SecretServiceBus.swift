@@ -2,10 +2,10 @@ internal import CLibsecret
 internal import CSystem
 internal import Glibc
 
-/// The Secret Service protocol on a D-Bus connection of our own: one method a call, no policy.
+/// The Secret Service protocol on a D-Bus connection of our own: one method per call, no policy.
 ///
-/// GDBus carries the calls and libsecret encrypts the values, and only that: its lookup and store
-/// functions raise dialogs by themselves and cannot say "locked" apart from "not there". The
+/// Uses GDBus for the calls and libsecret only to encrypt the values: its lookup and store
+/// functions open dialogs by themselves and do not distinguish "locked" from "not there". The
 /// connection is not GLib's shared one, so `exit-on-close` does not apply to it.
 ///
 /// Every method throws `Failure` with a kind of exit code 12: `storeTimeout` at the deadline that
@@ -26,9 +26,9 @@ final class SecretServiceBus {
   /// The D-Bus name of the last call's error.
   private var remoteError: String?
 
-  /// Connects to the bus at `busAddress`, which is what DBUS_SESSION_BUS_ADDRESS says: for ever, on
-  /// one that takes the connection and says nothing, so this is for a thread for which nobody has to
-  /// wait (`SecretServiceAhead`). The calls that follow have `timeout` seconds in all.
+  /// Connects to the bus at `busAddress`, the value of DBUS_SESSION_BUS_ADDRESS. Blocks without
+  /// limit on a bus that accepts the connection but does not answer, so call it on a thread that
+  /// need not be waited for (`SecretServiceAhead`). Later calls have `timeout` seconds in all.
   /// https://docs.gtk.org/gio/ctor.DBusConnection.new_for_address_sync.html
   init(busAddress: String?, timeout: Double) throws(Failure) {
     let address = try sessionBusAddress(busAddress)
@@ -55,19 +55,19 @@ final class SecretServiceBus {
   }
 
   deinit {
-    // One that nobody wants the end of goes on with what it holds: the keyring may be stuck.
+    // An unfinished negotiation still uses these objects: the keyring may be stuck.
     guard negotiation == nil else { return }
     if let service { c.g_object_unref(service) }
     c.g_object_unref(UnsafeMutableRawPointer(connection))
   }
 
-  /// Gives the calls from here on `seconds` in all.
+  /// Limits all following calls to `seconds` in total.
   func begin(_ seconds: Double) {
     limit = seconds
     deadline = Self.now() + seconds
   }
 
-  /// Whether nobody can answer here any more: a new object may.
+  /// Whether the connection or the service has ended; a new object may work.
   var isGone: Bool {
     if isAbandoned || c.g_dbus_connection_is_closed(connection) != 0 { return true }
     switch remoteError {
@@ -78,14 +78,14 @@ final class SecretServiceBus {
     }
   }
 
-  /// Whether the last error was that an item or collection does not exist (any more).
+  /// Whether the last error was that an item or collection does not exist.
   var isObjectMissing: Bool {
     remoteError == "org.freedesktop.Secret.Error.NoSuchObject"
       || remoteError == "org.freedesktop.DBus.Error.UnknownObject"
       || remoteError == "org.freedesktop.DBus.Error.UnknownMethod"
   }
 
-  /// Whether the last error was gnome-keyring's about a password that does not fit.
+  /// Whether the last error was gnome-keyring's for a wrong password.
   var isDenied: Bool { remoteError == "org.gnome.keyring.Error.Denied" }
 
   /// The program that answers.
@@ -100,10 +100,10 @@ final class SecretServiceBus {
     return found
   }
 
-  /// What people call the program that answers.
+  /// The name of the program that answers.
   var serviceName: String { program.name }
 
-  /// The process that answers; nil where the bus does not tell.
+  /// Returns the process that answers; nil if the bus does not say.
   func process() -> UInt32? {
     try? callBus("GetConnectionUnixProcessID", [text(owner)], reply: "(u)") { reply in
       let pid = child(reply, 0)
@@ -112,7 +112,7 @@ final class SecretServiceBus {
     }
   }
 
-  /// The file of libsecret; nil where it cannot be opened.
+  /// The path of libsecret; nil if it cannot be opened.
   static var libraryPath: String? {
     guard authctl_libsecret_load() != nil else { return nil }
     return DisplayText.oneLine(String(cString: authctl_libsecret_path()), limit: 100)
@@ -127,7 +127,7 @@ final class SecretServiceBus {
 
   // MARK: Values that are secret; other methods are in SecretServiceCalls.swift
 
-  /// Item.GetSecret: the value of an unlocked item.
+  /// Item.GetSecret: returns the value of an unlocked item.
   func secret(of item: String) throws(Failure) -> Secret {
     let service = try session()
     let reply = try send(
@@ -163,8 +163,8 @@ final class SecretServiceBus {
     }
   }
 
-  /// Runs `body` with the value as it crosses the bus, to be put into a call. Wiped only after that:
-  /// where the session is plain, what crosses is the value's own memory.
+  /// Runs `body` with the value in the form for the bus, and wipes it only afterwards: without
+  /// encryption, that form is the value's own memory.
   func withEncoded<R>(
     _ payload: borrowing Secret, _ body: (Variant) throws(Failure) -> R
   ) throws(Failure) -> R {
@@ -177,7 +177,7 @@ final class SecretServiceBus {
     return try body(c.secret_service_encode_dbus_secret(service, value))
   }
 
-  /// Prompt.Prompt: shows the dialog and waits for its end, at most `timeout` seconds. Gives
+  /// Prompt.Prompt: shows the dialog and waits for its end, at most `timeout` seconds. Returns
   /// whether the user dismissed it and, for CreateItem and CreateCollection, the new object.
   func perform(
     prompt path: String, timeout: Double
@@ -188,8 +188,8 @@ final class SecretServiceBus {
     defer { c.g_main_context_unref(context) }
     c.g_main_context_push_thread_default(context)
     defer { c.g_main_context_pop_thread_default(context) }
-    // Its callback does nothing: it ends the wait of each iteration after a second, because the
-    // end of the bus itself is no signal.
+    // Its callback does nothing: it ends each iteration's wait after a second, because no signal
+    // reports the end of the bus itself.
     let alarm = c.g_timeout_source_new(1000)
     defer { c.g_source_unref(alarm) }
     c.g_source_set_callback(alarm, { _ in 1 }, nil, nil)
@@ -222,8 +222,8 @@ final class SecretServiceBus {
       if c.g_dbus_connection_is_closed(connection) != 0 {
         throw .keyringFailed(serviceName, "it went away while its dialog was open")
       }
-      // Not by Prompt.Dismiss: gnome-keyring 42.1 aborts on that while its dialog starts. It takes
-      // the dialog away when the connection ends, as it does on Ctrl-C.
+      // Do not call Prompt.Dismiss: gnome-keyring 42.1 aborts on it while its dialog starts. It
+      // closes the dialog when the connection ends, as on Ctrl-C.
       isAbandoned = true
       throw .keyringPromptTimeout(seconds: timeout)
     }
@@ -235,8 +235,8 @@ final class SecretServiceBus {
 
   // MARK: Connection
 
-  /// Finds the owner of org.freedesktop.secrets, which the bus starts when it can and may, and talks
-  /// to that one from here on: a successor has other sessions.
+  /// Finds the owner of org.freedesktop.secrets, which the bus may start, and talks only to that
+  /// one: a successor does not know our session.
   func bind(mayStart: Bool = true) throws(Failure) {
     do throws(Failure) {
       try findOwner()
@@ -266,8 +266,8 @@ final class SecretServiceBus {
     }
   }
 
-  /// Begins to negotiate the encrypted session: both sides compute for 6 ms, while items can be
-  /// searched for already. `session` tells what went wrong.
+  /// Starts to negotiate the encrypted session: both sides compute for 6 ms, while searches can
+  /// already run. `session` reports the errors.
   func negotiateAhead() throws(Failure) {
     guard let service else { return }
     c.g_dbus_proxy_set_default_timeout(service.pointer(to: \.parent), try remaining())
@@ -276,7 +276,7 @@ final class SecretServiceBus {
     }
   }
 
-  /// The encrypted session, negotiated once.
+  /// Returns the encrypted session, negotiated once.
   private func session() throws(Failure) -> UnsafeMutablePointer<SecretService> {
     guard let service else { throw .noSecretService() }
     negotiation?.wait()
@@ -294,7 +294,7 @@ final class SecretServiceBus {
 
   // MARK: Calls
 
-  /// A method of the bus itself.
+  /// Calls a method of the bus itself.
   func callBus<R>(
     _ method: String, _ arguments: [Variant] = [], reply: String,
     _ read: (Variant) -> R
@@ -305,7 +305,7 @@ final class SecretServiceBus {
     return read(reply)
   }
 
-  /// Calls a method of org.freedesktop.Secret.`interface`; `read` takes what is wanted of the answer.
+  /// Calls a method of org.freedesktop.Secret.`interface`; `read` extracts the result.
   func call<R>(
     _ path: String, _ interface: String, _ method: String, _ arguments: [Variant] = [],
     reply: String = "()", _ read: (Variant) throws(Failure) -> R
@@ -313,7 +313,7 @@ final class SecretServiceBus {
     try ask(path, Self.api + interface, method, arguments, reply: reply, read)
   }
 
-  /// The same with the whole name of the interface.
+  /// Calls a method of an interface given by its full name.
   func ask<R>(
     _ path: String, _ interface: String, _ method: String, _ arguments: [Variant] = [],
     reply: String = "()", _ read: (Variant) throws(Failure) -> R
@@ -323,7 +323,7 @@ final class SecretServiceBus {
     return try read(reply)
   }
 
-  /// A property of org.freedesktop.Secret.`interface`, which must be of `type`.
+  /// Returns a property of org.freedesktop.Secret.`interface`, which must be of `type`.
   func property<R>(
     _ path: String, _ interface: String, _ property: String, type: String,
     _ read: (Variant) -> R
@@ -386,7 +386,7 @@ final class SecretServiceBus {
     {
       return .keyringTimeout("the keyring", seconds: limit)
     }
-    // "GDBus.Error:NAME: " in front is for programmers.
+    // Remove "GDBus.Error:NAME: ", which is for programmers.
     _ = c.g_dbus_error_strip_remote_error(error)
     let words = String(cString: error.pointee.message)
     return .keyringFailed(owner.isEmpty ? SecretServiceProgram.unknown.name : serviceName, words)
@@ -404,7 +404,7 @@ final class SecretServiceBus {
     return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
   }
 
-  /// As pthread_join(3), for `seconds` at most: 0 when the thread has ended.
+  /// Calls pthread_join(3) with a limit of `seconds`; returns 0 when the thread has ended.
   static func join(_ thread: pthread_t, within seconds: Double) -> Int32 {
     let end = now() + seconds
     let whole = end.rounded(.down)
@@ -412,8 +412,8 @@ final class SecretServiceBus {
     return authctl_clockjoin(thread, CLOCK_MONOTONIC, &time)
   }
 
-  /// libsecret keeps values in locked memory and wipes that, but falls back to malloc(3) when
-  /// RLIMIT_MEMLOCK is used up: so they are wiped here too. The value is ours alone.
+  /// Wipes and releases the value, which is only ours: libsecret keeps values in locked memory and
+  /// wipes it, but falls back to malloc(3) when RLIMIT_MEMLOCK is used up.
   private func release(_ value: OpaquePointer?) {
     var count: gsize = 0
     if let bytes = c.secret_value_get(value, &count) {
@@ -422,7 +422,7 @@ final class SecretServiceBus {
     c.secret_value_unref(UnsafeMutableRawPointer(value))
   }
 
-  /// GVariants are made floating: the container or call that they are put into owns them.
+  /// A GVariant starts floating: the container or call that it is put into owns it.
   func text(_ string: String) -> Variant { c.g_variant_new_string(string) }
 
   func path(_ path: String) -> Variant { c.g_variant_new_object_path(path) }
@@ -448,7 +448,7 @@ final class SecretServiceBus {
 
   func isTrue(_ value: Variant) -> Bool { c.g_variant_get_boolean(value) != 0 }
 
-  /// The entries of a dictionary of texts.
+  /// Returns the entries of a dictionary of texts.
   func pairs(_ value: Variant) -> [String: String] {
     var found: [String: String] = [:]
     for index in 0..<count(value) {

@@ -1,8 +1,8 @@
-/// Methods and properties of the Secret Service and its surroundings, one a function.
+/// Methods and properties of the Secret Service and related interfaces, one per function.
 /// https://specifications.freedesktop.org/secret-service-spec/latest/
 extension SecretServiceBus {
-  /// Service.SearchItems: object paths of what has these attributes. Unlocks nothing, but see
-  /// `asksOften`.
+  /// Service.SearchItems: returns the object paths of the items with these attributes. Unlocks
+  /// nothing, but see `asksOften`.
   func search(
     _ attributes: [(String, String)]
   ) throws(Failure) -> (unlocked: [String], locked: [String]) {
@@ -11,19 +11,19 @@ extension SecretServiceBus {
     }
   }
 
-  /// Item.SetSecret: another value in an item that stays.
+  /// Item.SetSecret: replaces the value of an item.
   func setSecret(of item: String, _ payload: borrowing Secret) throws(Failure) {
     try withEncoded(payload) { (value) throws(Failure) in
       try call(item, "Item", "SetSecret", [value]) { _ in }
     }
   }
 
-  /// Item.Delete: the path of a prompt, "/" when done.
+  /// Item.Delete: returns the path of a prompt, "/" when done.
   func deleteItem(_ item: String) throws(Failure) -> String {
     try call(item, "Item", "Delete", reply: "(o)") { string($0, 0) }
   }
 
-  /// Service.Unlock: what is unlocked now, and the path of a prompt for the rest, or "/".
+  /// Service.Unlock: returns what is unlocked now, and the path of a prompt for the rest, or "/".
   func unlock(_ paths: [String]) throws(Failure) -> (unlocked: [String], prompt: String) {
     let objects = build("ao", paths.map { path($0) })
     return try call(Self.root, "Service", "Unlock", [objects], reply: "(aoo)") {
@@ -31,12 +31,12 @@ extension SecretServiceBus {
     }
   }
 
-  /// Service.ReadAlias: the path of the collection, or "/".
+  /// Service.ReadAlias: returns the path of the collection, or "/".
   func collection(alias: String) throws(Failure) -> String {
     try call(Self.root, "Service", "ReadAlias", [text(alias)], reply: "(o)") { string($0, 0) }
   }
 
-  /// The `Collections` property: paths of all.
+  /// The `Collections` property: the paths of all collections.
   func collections() throws(Failure) -> [String] {
     try property(Self.root, "Service", "Collections", type: "ao") { elements($0) }
   }
@@ -46,7 +46,7 @@ extension SecretServiceBus {
     try property(path, "Collection", "Items", type: "ao") { elements($0) }
   }
 
-  /// Service.CreateCollection: its path, or "/" and the path of a prompt.
+  /// Service.CreateCollection: returns its path, or "/" and the path of a prompt.
   func createCollection(
     label: String, alias: String
   ) throws(Failure) -> (collection: String, prompt: String) {
@@ -68,24 +68,25 @@ extension SecretServiceBus {
     try property(path, "Collection", "Locked", type: "b") { isTrue($0) }
   }
 
-  /// The `Attributes` of an item. A keyring that was never unlocked keeps hashes only.
+  /// The `Attributes` of an item. A keyring that was not unlocked yet has only hashes.
   func attributes(ofItem path: String) throws(Failure) -> [String: String] {
     try property(path, "Item", "Attributes", type: "a{ss}") { pairs($0) }
   }
 
-  /// Whether the service raises dialogs where the specification has none. KeePassXC answers a search
-  /// in a locked collection when the dialog that unlocks it is closed (its setting
+  /// Whether the service opens dialogs where the specification has none. KeePassXC answers a search
+  /// in a locked collection only after its unlock dialog is closed (its setting
   /// `UnlockBeforeSearch`), and asks before CreateItem replaces an item, whatever its settings.
   var asksOften: Bool { program == .keepassxc }
 
   // MARK: gnome-keyring's own
 
-  /// Where gnome-keyring's login module hands the password over; gcr's dialogs end here as well.
+  /// The interface over which gnome-keyring's login module passes the password; gcr's dialogs use
+  /// it too.
   /// https://gitlab.gnome.org/GNOME/gnome-keyring/-/blob/42.1/daemon/dbus/org.gnome.keyring.InternalUnsupportedGuiltRiddenInterface.xml
   private static let passwordInterface =
     "org.gnome.keyring.InternalUnsupportedGuiltRiddenInterface"
 
-  /// Whether the service unlocks by a password that another program gives it.
+  /// Whether another program can give the service the password to unlock.
   func takesPassword() throws(Failure) -> Bool {
     let words = try ask(
       Self.root, "org.freedesktop.DBus.Introspectable", "Introspect", reply: "(s)"
@@ -93,7 +94,7 @@ extension SecretServiceBus {
     return words.contains(bytesOf: Self.passwordInterface)
   }
 
-  /// Whether there is, or the bus can start, a program that shows the dialogs of gnome-keyring.
+  /// Whether a program that shows gnome-keyring's dialogs is running or can be started by the bus.
   func hasPrompter() throws(Failure) -> Bool {
     for list in ["ListNames", "ListActivatableNames"] {
       let names = try callBus(list, reply: "(as)") { strings($0, 0) }

@@ -3,12 +3,12 @@ internal import Glibc
 /// The program that answers for org.freedesktop.secrets.
 enum SecretServiceProgram: Equatable {
   case gnomeKeyring, kwallet, keepassxc
-  /// Its executable or command name, fit to be shown.
+  /// Its executable or command name, safe to display.
   case other(String)
   /// The bus or the kernel does not show it.
   case unknown
 
-  /// That of process `pid`.
+  /// The program of process `pid`.
   init(pid: UInt32) {
     guard let program = programName(pid: pid) else {
       self = .unknown
@@ -23,7 +23,7 @@ enum SecretServiceProgram: Equatable {
       ?? .other(keyringText(program))
   }
 
-  /// What people call it.
+  /// The name for messages.
   var name: String {
     switch self {
     case .gnomeKeyring: "gnome-keyring"
@@ -35,7 +35,7 @@ enum SecretServiceProgram: Equatable {
   }
 }
 
-/// The executable or command name of process `pid`; nil when that cannot be seen.
+/// Returns the executable or command name of process `pid`; nil if it is not visible.
 private func programName(pid: UInt32) -> String? {
   var path = [UInt8](repeating: 0, count: 4096)
   var count = path.withUnsafeMutableBytes { bytes in

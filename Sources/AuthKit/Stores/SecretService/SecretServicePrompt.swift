@@ -1,7 +1,7 @@
 internal import CLibsecret
 internal import Glibc
 
-/// What `promptSignal` leaves for the caller.
+/// The result that `promptSignal` leaves for the caller.
 struct PromptState {
   let c: authctl_libsecret
   var isDone = false
@@ -30,11 +30,12 @@ let promptSignal: GDBusSignalCallback = { _, _, _, _, signal, parameters, data i
   for value in [dismissed, boxed, result] { c.g_variant_unref(value) }
 }
 
-/// A GVariant as GLib takes and returns it: its headers do not say which pointers are never NULL.
+/// A GVariant as GLib accepts and returns it: its headers do not mark pointers that are never NULL.
 typealias Variant = OpaquePointer?
 
 extension authctl_libsecret {
-  /// `type` as GLib takes it. A GVariantType is its type string: G_VARIANT_TYPE() is a cast.
+  /// Runs `body` with `type` as GLib expects it. A GVariantType is its type string:
+  /// G_VARIANT_TYPE() is a cast.
   func withType<R>(_ type: String, _ body: (OpaquePointer) -> R) -> R {
     type.withCString { body(OpaquePointer($0)) }
   }

@@ -1,10 +1,10 @@
-/// Sessions in the freedesktop Secret Service: gnome-keyring, KWallet, KeePassXC.
+/// The store in the freedesktop Secret Service: gnome-keyring, KWallet, KeePassXC.
 ///
-/// One item per profile and account, found by the attributes `xdg:schema`, `profile` and
-/// `account`. Attributes only find the item: whether its content belongs to them is the caller's
-/// to check. Two items of one profile and account are an error for `read`, whatever their origins:
-/// an item can be planted, and which one is meant cannot be told. `write` and `delete` leave one
-/// and none, so a new login or a logout mends it.
+/// One item per profile and account, found by the attributes `xdg:schema`, `profile` and `account`.
+/// Attributes only find the item: the caller checks whether its content belongs to them. Two items
+/// of one profile and account are an error for `read`, whatever their origins: another program can
+/// plant an item, and authctl cannot know which one is right. `write` leaves one and `delete`
+/// leaves none, so a new login or a logout fixes it.
 ///
 /// Every method throws `Failure` of exit code 12: `storeLocked`, `storeMissing`, `storeTimeout`.
 /// https://specifications.freedesktop.org/secret-service-spec/latest/
@@ -17,14 +17,14 @@ package final class SecretServiceStore: SessionStore {
   private var bus: SecretServiceBus?
   private var ahead: SecretServiceAhead?
 
-  /// The file of libsecret; nil where it cannot be opened.
+  /// The path of libsecret; nil if it cannot be opened.
   package static var libraryPath: String? { SecretServiceBus.libraryPath }
 
-  /// A store that connects at first use. Each operation has `timeout` seconds, and `promptTimeout`
-  /// seconds more while a dialog of the keyring is open; without `mayPrompt` nothing is unlocked
-  /// and no dialog raised. `isAttended` chooses the hint: whether somebody could be asked at all.
-  /// `busAddress` is what DBUS_SESSION_BUS_ADDRESS says; nil: it is not set. `ahead` is a connection
-  /// that is on its way.
+  /// Creates a store that connects at first use. Each operation has `timeout` seconds, and
+  /// `promptTimeout` seconds more while a dialog of the keyring is open; without `mayPrompt` it
+  /// unlocks nothing and opens no dialog. `isAttended` selects the hint: whether a user could be
+  /// asked at all. `busAddress` is the value of DBUS_SESSION_BUS_ADDRESS; nil if it is not set.
+  /// `ahead` is a connection that is being made already.
   package init(
     timeout: Double = 30, promptTimeout: Double = 120, mayPrompt: Bool,
     isAttended: Bool? = nil, busAddress: String? = nil, ahead: SecretServiceAhead? = nil
@@ -41,19 +41,19 @@ package final class SecretServiceStore: SessionStore {
   /// `secret-service`.
   package var name: StoreName { .secretService }
 
-  /// With the name of the program. Connects when nothing else did.
+  /// Includes the name of the program. Connects if necessary.
   package var title: String { "the Secret Service (\(serviceName))" }
 
-  /// Nothing: what others can read there is told by the manual.
+  /// Always nil: the manual says what other programs can read there.
   package var caution: String? { nil }
 
-  /// The name of the program that keeps the items, such as `gnome-keyring`; "Secret Service" where
-  /// that cannot be seen. Connects when nothing else did.
+  /// The name of the program that keeps the items, such as `gnome-keyring`; "Secret Service" if it
+  /// is not visible. Connects if necessary.
   package var serviceName: String {
     (try? connected())?.serviceName ?? SecretServiceProgram.unknown.name
   }
 
-  /// Connects and unlocks, so that a later write works: before a login asks or sends anything.
+  /// Connects and unlocks, before a login asks or sends anything, so that a later write works.
   package func open() throws(Failure) {
     let bus = try connected()
     let collection = try collection(bus)
@@ -61,29 +61,29 @@ package final class SecretServiceStore: SessionStore {
     _ = try bus.sessionAlgorithm()
   }
 
-  /// Whether the collection that sessions go to is locked.
+  /// Whether the collection for sessions is locked.
   package func isLocked() throws(Failure) -> Bool {
     let bus = try connected()
     return try bus.isLocked(collection: try collection(bus))
   }
 
-  /// Whether the service unlocks by a password that another program gives: gnome-keyring does,
-  /// KWallet and KeePassXC ask for theirs by dialogs of their own.
+  /// Whether another program can give the service the password to unlock: gnome-keyring allows it,
+  /// KWallet and KeePassXC ask with dialogs of their own.
   package func takesPassword() throws(Failure) -> Bool { try connected().takesPassword() }
 
-  /// Whether such a service could raise its dialog: a prompter is known to the bus.
+  /// Whether such a service can open its dialog: the bus knows a prompter.
   package func hasPrompter() throws(Failure) -> Bool { try connected().hasPrompter() }
 
-  /// The name of the collection that sessions go to.
+  /// Returns the name of the collection for sessions.
   package func collectionName() throws(Failure) -> String {
     let bus = try connected()
     return keyringText(try bus.label(ofCollection: try collection(bus)))
   }
 
-  /// Unlocks the collection that sessions go to, without a dialog. The password goes over the
-  /// encrypted session only, and nothing keeps it (rule C11).
+  /// Unlocks the collection for sessions without a dialog. The password is sent only over the
+  /// encrypted session, and nothing stores it (rule C11).
   ///
-  /// - Throws: `storeLocked` when it is the wrong password; `storeMissing` when the session is plain.
+  /// - Throws: `storeLocked` for a wrong password; `storeMissing` without an encrypted bus session.
   package func unlock(with password: borrowing Secret) throws(Failure) {
     let bus = try connected()
     guard try bus.sessionAlgorithm() != "plain" else { throw .busIsPlain(bus.serviceName) }
@@ -98,11 +98,11 @@ package final class SecretServiceStore: SessionStore {
     if try bus.isLocked(collection: collection) { throw locked(bus, collection) }
   }
 
-  /// The session's payload; nil when it is certainly not there (never for "locked").
+  /// Returns the session's payload; nil when it is certainly not there (never for "locked").
   package func read(profile: String, account: String) throws(Failure) -> Secret? {
     let bus = try connected()
     let attributes = try attributes(profile, account)
-    // Twice, because another process may have replaced the item between search and read.
+    // Try twice: another process may have replaced the item between search and read.
     for isLast in [false, true] {
       let items = try unlocked(bus, attributes)
       guard let item = items.first else { return nil }
@@ -144,7 +144,7 @@ package final class SecretServiceStore: SessionStore {
     for other in old where other != item { try remove(bus, other) }
   }
 
-  /// Deletes what is stored for this profile and account; false when there was nothing.
+  /// Deletes the items of this profile and account; returns false if there were none.
   package func delete(profile: String, account: String) throws(Failure) -> Bool {
     let bus = try connected()
     let items = try unlocked(bus, try attributes(profile, account))
@@ -152,14 +152,14 @@ package final class SecretServiceStore: SessionStore {
     return !items.isEmpty
   }
 
-  /// Every stored session. Unlocks nothing, reads no secret, raises no dialog. Where the keyring
-  /// shows hashes only, an item's profile is found out by trying `profiles`. An item without
-  /// anything stands for a locked collection that shows nothing of itself.
+  /// Returns every stored session. Unlocks nothing, reads no secret, opens no dialog. Where the
+  /// keyring shows only hashes, it tries `profiles` to find an item's profile. An item without any
+  /// names means that a locked collection shows nothing.
   package func list(profiles: [String]) throws(Failure) -> [SessionItem] {
     let bus = try connected()
     if bus.asksOften, try hiding(bus) != nil { return [.unnamed] }
     let found = try bus.search([Self.schema])
-    // A set: the service says how many there are.
+    // A set: the service decides how many there are.
     let hashed = Set(try bus.search([Self.hashedSchema]).locked).subtracting(found.locked)
     var items: [SessionItem] = []
     for (paths, isLocked) in [(found.unlocked, false), (found.locked + hashed, true)] {
@@ -190,9 +190,9 @@ package final class SecretServiceStore: SessionStore {
 
   private static let schema = ("xdg:schema", "io.github.authctl.Session")
 
-  /// A keyring of gnome-keyring that was never unlocked since its start knows the MD5 of each
-  /// attribute's value. Searches by the values find its items, except by `xdg:schema`, which it
-  /// believes to be generic: then that one is asked for as the hash.
+  /// A gnome-keyring keyring that was not unlocked since its start knows only the MD5 of each
+  /// attribute's value. Searches by value find its items, except by `xdg:schema`, which it takes
+  /// for a generic attribute: that one is searched for by its hash.
   private static let hashedSchema = (
     "gkr:compat:hashed:xdg:schema", "40bdf6af7d3a37ea4bcf44fac846aa6d"
   )
@@ -203,7 +203,7 @@ package final class SecretServiceStore: SessionStore {
     [Self.schema, ("profile", try checked(profile)), ("account", try checked(account))]
   }
 
-  /// In C a NUL would end the text, and a shorter name would be somebody else's.
+  /// In C a NUL would end the text, and the shorter name could be another account's.
   private func checked(_ text: String) throws(Failure) -> String {
     if text.utf8.contains(0) {
       throw Failure(.failed, "a name with a NUL byte cannot be kept in the keyring")
@@ -211,12 +211,12 @@ package final class SecretServiceStore: SessionStore {
     return text
   }
 
-  /// The connection, with a fresh time limit. One that has ended is replaced.
+  /// Returns the connection with a new time limit; replaces one that has ended.
   private func connected() throws(Failure) -> SecretServiceBus {
     if let ahead {
       self.ahead = nil
       do throws(Failure) { bus = try ahead.bus() } catch {
-        // Another try would take as long again; what else was wrong it will tell.
+        // Another try would take as long again; it reports any other error anew.
         if error.kind == .storeTimeout { throw error }
       }
     }
@@ -237,7 +237,7 @@ package final class SecretServiceStore: SessionStore {
     }.bus()
   }
 
-  /// Paths of the items with these attributes, all of them unlocked.
+  /// Returns the paths of the items with these attributes, after unlocking them.
   private func unlocked(
     _ bus: SecretServiceBus, _ attributes: [(String, String)]
   ) throws(Failure) -> [String] {
@@ -257,8 +257,8 @@ package final class SecretServiceStore: SessionStore {
     return found.unlocked
   }
 
-  /// The default collection when it is locked and shows no items, as KeePassXC does: it may hold
-  /// what a search did not find. (An empty one of gnome-keyring looks the same.)
+  /// Returns the default collection if it is locked and shows no items, as in KeePassXC: it may
+  /// hold items that a search did not find. (An empty one of gnome-keyring looks the same.)
   private func hiding(_ bus: SecretServiceBus) throws(Failure) -> String? {
     let path = try bus.collection(alias: "default")
     guard path != "/", try bus.isLocked(collection: path),
@@ -279,7 +279,7 @@ package final class SecretServiceStore: SessionStore {
     }
   }
 
-  /// The object that a call made, at once or at the end of its prompt.
+  /// Returns the object that a call made, at once or after its prompt.
   private func finish(
     _ bus: SecretServiceBus, _ object: String, prompt: String, collection: String
   ) throws(Failure) -> String {
@@ -291,9 +291,9 @@ package final class SecretServiceStore: SessionStore {
     return made
   }
 
-  /// Waits for the end of a prompt that a change asks for. KeePassXC has one for each new and each
-  /// deleted item, and shows a dialog only where its settings say so: it is begun without `mayPrompt`
-  /// too, with the time of an operation, unless the collection is locked.
+  /// Runs the prompt of a change. KeePassXC has one for each new and each deleted item, and shows a
+  /// dialog only if its settings require it: such a prompt also runs without `mayPrompt`, within
+  /// the time of an operation, unless the collection is locked.
   private func perform(
     _ bus: SecretServiceBus, _ prompt: String, in collection: String
   ) throws(Failure) -> (dismissed: Bool, object: String?) {
@@ -315,8 +315,8 @@ package final class SecretServiceStore: SessionStore {
     }
   }
 
-  /// The default collection. KeePassXC may have none: then the only one that lasts; where there is
-  /// none at all, a new one, for which the keyring asks its user for a password.
+  /// Returns the default collection. KeePassXC may have none: then the only permanent one; if there
+  /// is none at all, a new one, for which the keyring asks its user for a password.
   func collection(_ bus: SecretServiceBus) throws(Failure) -> String {
     let path = try bus.collection(alias: "default")
     if path != "/" { return path }
@@ -331,13 +331,13 @@ package final class SecretServiceStore: SessionStore {
     do throws(Failure) {
       return try finish(bus, made.collection, prompt: made.prompt, collection: "")
     } catch {
-      // There is nothing that could have stayed locked, and the dialog has had its chance.
+      // No collection exists that could be locked, and the dialog was already tried.
       guard error.kind == .storeLocked else { throw error }
       throw .keyringNotThere(bus.program, hasOthers: false, mayAsk: false)
     }
   }
 
-  /// The collection of `path`, which is one or an item in one:
+  /// Returns the collection of `path`, a collection or an item in one:
   /// /org/freedesktop/secrets/collection/NAME[/ITEM].
   private static func collection(of path: String) -> String {
     let parts = path.utf8.split(separator: UInt8(ascii: "/")).prefix(5).map { String($0) ?? "" }
@@ -347,7 +347,7 @@ package final class SecretServiceStore: SessionStore {
   private func locked(_ bus: SecretServiceBus, _ path: String) -> Failure {
     let collection = Self.collection(of: path)
     let label = try? bus.label(ofCollection: collection)
-    // An item of KeePassXC is locked for each program that its user has not said yes to.
+    // KeePassXC locks an item for each program that its user has not allowed.
     if path != collection, let isLocked = try? bus.isLocked(collection: collection), !isLocked {
       return .keyringAsks(bus.serviceName, collection: label)
     }

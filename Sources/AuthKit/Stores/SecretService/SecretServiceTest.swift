@@ -1,9 +1,10 @@
 internal import Glibc
 
 extension SecretServiceStore {
-  /// Bus, daemon, default collection, the encryption of the session, and a probe.
+  /// Checks the bus, the daemon, the default collection and the session's encryption, and writes a
+  /// probe.
   ///
-  /// All of it has the time of one operation; only taking a probe back gets a little more.
+  /// All checks share the time limit of one operation; only deleting a probe gets a little more.
   package func test() -> [Check] {
     var checks: [Check] = []
     var step = Check.Subject.bus
@@ -56,7 +57,7 @@ extension SecretServiceStore {
       : Check(.session, .ok, "encrypted (\(algorithm))", brief: "encrypted")
   }
 
-  /// Name, process and program of who owns org.freedesktop.secrets (rule B12).
+  /// Reports name, process and program of the owner of org.freedesktop.secrets (rule B12).
   private static func daemon(_ bus: SecretServiceBus) -> Check {
     let name = bus.serviceName
     guard let pid = bus.process() else {
@@ -69,7 +70,8 @@ extension SecretServiceStore {
       brief: name)
   }
 
-  /// An item of another schema than sessions have, with a name that no other process can have.
+  /// Probes with an item of another schema than sessions have and a name that no other process can
+  /// use.
   private func probe(_ bus: SecretServiceBus, in collection: String) -> Check {
     let attributes = [
       ("xdg:schema", "io.github.authctl.Probe"), ("probe", randomHex(bytes: 16)),
@@ -112,7 +114,7 @@ extension SecretServiceStore {
   }
 }
 
-/// The program of a process; nil when the kernel does not show it.
+/// Returns the program of a process; nil if the kernel does not show it.
 private func secretServiceProgram(pid: UInt32) -> String? {
   var path = [CChar](repeating: 0, count: 4096)
   let count = readlink("/proc/\(pid)/exe", &path, path.count)

@@ -1,7 +1,7 @@
 internal import Glibc
 
 extension Failure {
-  /// The keyring has what was asked for, or would, and is locked.
+  /// The keyring has the item, or would store it, and is locked.
   static func keyringLocked(_ service: String, collection: String?, mayPrompt: Bool) -> Failure {
     let place = collection.map { ", collection \"\(keyringText($0))\"" } ?? ""
     return Failure(
@@ -11,17 +11,18 @@ extension Failure {
         : "unlock it in the desktop session, or use AUTHCTL_STORE=file")
   }
 
-  /// The user closed the dialog, or the service had no way to show one.
+  /// The user closed the dialog, or the service could not show one.
   static func keyringDismissed() -> Failure {
     Failure(.storeLocked, "the keyring stayed locked: its dialog was dismissed")
   }
 
-  /// The user, or the service for want of a dialog, said no to a change in an open collection.
+  /// The user, or the service if it cannot show a dialog, refused a change in an unlocked
+  /// collection.
   static func keyringRefused(_ service: String) -> Failure {
     Failure(.storeLocked, "the keyring (\(service)) was not changed: its dialog was dismissed")
   }
 
-  /// The collection is open, and the service asks its user before it gives the item away.
+  /// The collection is unlocked, and the service asks its user before it returns the item.
   static func keyringAsks(_ service: String, collection: String?) -> Failure {
     let place = collection.map { ", collection \"\(keyringText($0))\"" } ?? ""
     return Failure(
@@ -29,7 +30,7 @@ extension Failure {
       hint: "in its settings let programs read without a question (README, Keyrings)")
   }
 
-  /// There is no collection to keep items in, or none of several is the default.
+  /// There is no collection for items, or none of several is the default.
   ///
   /// - Parameter mayAsk: whether the service could ask its user for the password of a new one.
   static func keyringNotThere(
@@ -41,8 +42,8 @@ extension Failure {
       } else if mayAsk {
         "authctl store unlock makes one"
       } else if program == .gnomeKeyring {
-        // Without the end of the line, which would be part of the password. The daemon that
-        // answers takes no password for its first keyring: another takes its place.
+        // Remove the line end, which would be part of the password. The running daemon accepts no
+        // password for its first keyring, so another replaces it.
         #"tr -d '\n' <FILE | gnome-keyring-daemon -r --unlock -c secrets"#
       } else {
         "make one in the desktop session, or use AUTHCTL_STORE=file"
@@ -51,21 +52,21 @@ extension Failure {
       .storeMissing, "the keyring (\(program.name)) has no default collection", hint: hint)
   }
 
-  /// The password that was given is not that of the collection.
+  /// The given password is not that of the collection.
   static func keyringPasswordWrong(_ service: String, collection: String?) -> Failure {
     let place = collection.map { ", collection \"\(keyringText($0))\"" } ?? ""
     return Failure(
       .storeLocked, "the keyring stayed locked: this is not its password (\(service)\(place))")
   }
 
-  /// The service has no encryption to offer: a password is not sent so (rule C11).
+  /// The service offers no encryption: a password is not sent without it (rule C11).
   static func busIsPlain(_ service: String) -> Failure {
     Failure(
       .storeMissing, "refused to send the password: \(service) knows no encryption on the bus",
       hint: "authctl store unlock, without a password, raises its own dialog")
   }
 
-  /// Nobody answered the dialog.
+  /// No one answered the dialog.
   static func keyringPromptTimeout(seconds: Double) -> Failure {
     Failure(
       .storeTimeout,
@@ -73,21 +74,21 @@ extension Failure {
       suggestion: .unlockStore)
   }
 
-  /// Nobody owns org.freedesktop.secrets, and the bus cannot start anybody.
+  /// No program owns org.freedesktop.secrets, and the bus cannot start one.
   static func noSecretService() -> Failure {
     Failure(
       .storeMissing, "no Secret Service on this bus (org.freedesktop.secrets)",
       hint: "apt install gnome-keyring, or AUTHCTL_STORE=file (authctl help ci)")
   }
 
-  /// No address, and no bus of this user at the usual place.
+  /// No address is set, and this user has no bus at the usual place.
   static func noBus() -> Failure {
     Failure(
       .storeMissing, "no D-Bus session here: DBUS_SESSION_BUS_ADDRESS is unset",
       hint: "AUTHCTL_TOKEN, or AUTHCTL_STORE=file (authctl help ci)")
   }
 
-  /// An address over which secrets would leave this machine, or a program be started.
+  /// An address that would send secrets off this machine or start a program.
   static func busNotLocal(_ address: String) -> Failure {
     Failure(
       .storeMissing,
@@ -95,7 +96,7 @@ extension Failure {
       hint: "set DBUS_SESSION_BUS_ADDRESS to unix:path=..., or use AUTHCTL_STORE=file")
   }
 
-  /// The address is good and nobody is there.
+  /// The address is valid, but no bus answers.
   static func busUnreachable(_ address: String, _ words: String) -> Failure {
     Failure(
       .storeMissing, "no D-Bus session at \(keyringAddress(address)): \(keyringText(words))",
@@ -119,7 +120,7 @@ extension Failure {
   /// Any other error, in the service's own words.
   static func keyringFailed(_ service: String, _ words: String) -> Failure {
     let message = "the keyring (\(service)) failed: \(keyringText(words))"
-    // KWallet says so itself; Debian only recommends the package.
+    // KWallet reports it itself; Debian only recommends the package.
     if words.contains(bytesOf: "libqca-ossl") {
       return Failure(
         .storeMissing, message,
@@ -128,8 +129,8 @@ extension Failure {
     return Failure(.storeMissing, message, suggestion: .doctor())
   }
 
-  /// More than one item is `profile` and `account`: none of them is trusted. `origins` are those of
-  /// the first few of `count`.
+  /// More than one item belongs to `profile` and `account`, and none of them is trusted. `origins`
+  /// are those of the first few of `count`.
   static func twoItems(
     _ count: Int, profile: String, account: String, origins: [String]
   ) -> Failure {
@@ -151,8 +152,8 @@ extension Failure {
   }
 }
 
-/// Text from the service on one line: control, line-separating and direction-changing characters
-/// become `?`, at most 300 characters.
+/// Returns text from the service on one line: control, line-separating and direction-changing
+/// characters become `?`, at most 300 characters.
 func keyringText(_ text: String) -> String {
   var line = String.UnicodeScalarView()
   for scalar in text.unicodeScalars.prefix(300) {
@@ -164,7 +165,7 @@ func keyringText(_ text: String) -> String {
   return String(line)
 }
 
-/// A word as a POSIX shell reads it back.
+/// Returns a word quoted for a POSIX shell.
 private func keyringQuoted(_ word: String) -> String {
   let isPlain = word.utf8.allSatisfy { byte in
     switch byte {
@@ -185,7 +186,7 @@ private func keyringSeconds(_ seconds: Double) -> String {
   seconds.rounded() == seconds ? "\(Int(seconds)) s" : "\(seconds) s"
 }
 
-/// A bus address without its `guid=`, which only makes the line long.
+/// Returns a bus address without its `guid=`, which only makes the line long.
 func keyringAddress(_ address: String) -> String {
   let entries = address.utf8.split(separator: UInt8(ascii: ";")).map { entry in
     entry.split(separator: UInt8(ascii: ",")).filter { !$0.starts(with: "guid=".utf8) }
@@ -194,9 +195,9 @@ func keyringAddress(_ address: String) -> String {
   return keyringText(entries.joined(separator: ";"))
 }
 
-/// The address of the user's session bus: `given`, what DBUS_SESSION_BUS_ADDRESS says, else the socket
-/// `userBus` (/run/user/UID/bus) where that is this user's. Only `unix:` is used: `tcp:` would
-/// send secrets over the network, `autolaunch:` and `unixexec:` start programs.
+/// Returns the address of the user's session bus: `given`, the value of DBUS_SESSION_BUS_ADDRESS,
+/// or else the socket `userBus` (/run/user/UID/bus) if this user owns it. Only `unix:` is allowed:
+/// `tcp:` would send secrets over the network, `autolaunch:` and `unixexec:` start programs.
 /// https://dbus.freedesktop.org/doc/dbus-specification.html#addresses
 func sessionBusAddress(_ given: String?, userBus: String? = nil) throws(Failure) -> String {
   let address = given ?? ""
