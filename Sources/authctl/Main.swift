@@ -2,16 +2,16 @@ internal import ArgumentParser
 internal import AuthKit
 internal import Glibc
 
-/// argv → command → exit status; the only `exit` of the program.
+/// The entry point: argv → command → exit status. Contains the program's only `exit`.
 @main
 enum Main {
   static func main() {
-    // Not exit(3): nothing is buffered here, and what libraries do at the end costs half a
-    // millisecond, or a crash when one of them is still being loaded.
+    // Not exit(3): nothing is buffered here, and the exit handlers of libraries cost half a
+    // millisecond, or crash when a library is still being loaded.
     _exit(status(of: called + CommandLine.arguments.dropFirst()))
   }
 
-  /// `helper git` where this program was called by the name that git knows, and the like.
+  /// `helper git`, and so on, when the program runs under the name that git or another tool calls.
   private static var called: [String] {
     let name = CommandLine.arguments.first?.utf8.split(separator: UInt8(ascii: "/")).last
     let program = name.flatMap { HelperGroup.programs[String(decoding: $0, as: UTF8.self)] }
@@ -27,7 +27,7 @@ enum Main {
     } catch {
       return fail(error, environment: [:])
     }
-    // Answered before anything is built: it is asked by scripts and completions all the time.
+    // Answered first, because scripts and completions ask for it all the time.
     if arguments == ["--version"] || arguments == ["-V"] {
       return write(release + "\n")
     }
@@ -62,7 +62,7 @@ enum Main {
       return write(text + "\n")
     case .run(let command, let words, let name):
       type = command
-      // What `exec` runs gets its words as they came.
+      // `exec` passes its program's words on unchanged.
       if command != Exec.self { try checkWords(before: nil) }
       begun = (command as? any Command.Type)?.preloads.begin(words, environment)
       do { parsed = try type.parseAsRoot(words) } catch {
@@ -84,7 +84,7 @@ enum Main {
     }
   }
 
-  /// A failure before there is an `App`.
+  /// Reports a failure before there is an `App`.
   private static func fail(_ failure: Failure, environment: [String: String]) -> Int32 {
     let asJSON =
       App.wantsJSONErrors(nil, false, environment)
@@ -114,10 +114,10 @@ enum Main {
     }
   }
 
-  /// Refuses words of the command line that are not UTF-8: `CommandLine.arguments` has repaired
-  /// them, and another path or file name than the one given must not be used.
+  /// Rejects arguments that are not valid UTF-8: `CommandLine.arguments` has repaired them, and
+  /// authctl must not use a path or file name other than the one given.
   ///
-  /// - Parameter end: the word before which they are looked at; nil: all are.
+  /// - Parameter end: the word at which the check stops; nil: it checks all words.
   /// - Throws: `usage`.
   private static func checkWords(before end: String?) throws(Failure) {
     for (number, text) in CommandLine.words.enumerated().dropFirst() {
@@ -130,14 +130,14 @@ enum Main {
     }
   }
 
-  /// Variables that name files, folders and servers for authctl itself.
+  /// The variables that name files, folders and servers for authctl itself.
   private static let names: Set<String> = [
     "HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR", "CURL_CA_BUNDLE",
     "SSL_CERT_FILE", "SSL_CERT_DIR", "DBUS_SESSION_BUS_ADDRESS", "PAGER", "KUBERNETES_EXEC_INFO",
     Variable.credentialsFolder.rawValue,
   ]
 
-  /// The one reading of the environment.
+  /// Reads the environment, once per run.
   private static func readEnvironment() throws(Failure) -> [String: String] {
     var values: [String: String] = [:]
     var entry = environ
@@ -158,7 +158,7 @@ enum Main {
 }
 
 extension CommandLine {
-  /// The words as they came, the program's name first.
+  /// The arguments as raw bytes, the program's name first.
   fileprivate static var words: [UnsafeMutablePointer<CChar>] {
     (0..<Int(argc)).compactMap { unsafeArgv[$0] }
   }

@@ -1,11 +1,11 @@
 internal import AuthKit
 
-/// Which account a command works with, and its session.
+/// The choice of a command's account and session.
 extension App {
-  /// The account that a command works with, and how it was chosen.
+  /// Returns the account that a command works with, and how it was chosen.
   ///
-  /// - Throws: `input_needed` with the list where several are stored and none is named,
-  ///   `not_signed_in` where none is.
+  /// - Throws: `input_needed` with the list when several are stored and none is named,
+  ///   `not_signed_in` when none is stored.
   func account(of keeper: SessionKeeper) throws(Failure) -> (name: String, reason: String) {
     if let named = namedAccount(keeper.api.profile) { return named }
     let names = try storedAccounts(of: keeper.api.profile.name, in: keeper.store)
@@ -14,7 +14,7 @@ extension App {
     return (first, "the only session")
   }
 
-  /// Several are stored, and none is named.
+  /// Returns the failure for several stored accounts of which none is named.
   func whichAccount(_ names: [String], of profile: Profile) -> Failure {
     Failure(
       .inputNeeded,
@@ -32,13 +32,13 @@ extension App {
     return profile.account.map { ($0, "profile's account") }
   }
 
-  /// The first line of `-v`: what was chosen, and why.
+  /// Prints the first line of `-v`: the profile, the account, and why each was chosen.
   func logChoice(_ choice: ProfileChoice, _ account: (name: String, reason: String)?) {
     let who = account.map { ", \(DisplayText.oneLine($0.name)) (\($0.reason))" } ?? ""
     console.verbose("* \(choice.profile.name) (\(choice.reason))\(who)")
   }
 
-  /// The accounts that have a stored session of the profile.
+  /// Returns the accounts that have a stored session for the profile.
   func storedAccounts(
     of profile: String, in store: any SessionStore
   ) throws(Failure) -> [String] {
@@ -48,7 +48,7 @@ extension App {
       }
     }
     var items = try mine()
-    // Hashed attributes of a keyring that was never unlocked tell that there is something, not what.
+    // A keyring that was never unlocked shows only hashed attributes, not the account names.
     if items.contains(where: { $0.isLocked && $0.account == nil }) {
       try store.open()
       items = try mine()
@@ -56,7 +56,7 @@ extension App {
     return items.compactMap(\.account).sorted()
   }
 
-  /// The session that a command works with: a variable's, or the stored one.
+  /// Returns the session that a command works with: from a variable, else the stored one.
   func session(for choice: ProfileChoice, _ keeper: SessionKeeper) throws(Failure) -> Session {
     if let session = try environmentSession(for: choice) {
       console.verbose("* \(choice.profile.name) (\(choice.reason)), \(session.variable ?? "")")

@@ -1,26 +1,26 @@
 internal import AuthKit
 internal import Glibc
 
-/// What a command may use: the environment, the clock, the console, profiles, stores, the network.
+/// The resources of a command: environment, clock, console, profiles, stores, network.
 ///
-/// Everything that is outside of the process is reached from here, and made when it is first asked
-/// for: no command loads, asks or connects to what it does not need.
+/// Commands reach everything outside the process from here. Each resource is created on first use:
+/// no command loads, asks or connects to more than it needs.
 final class App {
   let environment: [String: String]
   let globals: Globals
   let console: Console
   let redactor: Redactor
   let profiles: ProfileStore
-  /// What children are to find as it was; none where no child is started.
+  /// The process state to restore for child processes; nil if no child is started.
   let before: Hardening.Before?
   private var openedConfig: Config?
-  /// What was begun before there was an `App`, for the first store that can use it.
+  /// The keyring connection that `Preload` began, for the first store that can use it.
   var keyringAhead: SecretServiceAhead?
   /// The stores that `warnUnread` has named.
   var unreadStores: Set<StoreName> = []
-  /// The file in place that a yes was given to.
+  /// The file in place that is trusted in this run.
   var agreedTo: String?
-  /// What the command works with, for errors that do not say it themselves.
+  /// The profile and account in use, for errors that do not name them.
   var context: (profile: String?, account: String?)
 
   init(
@@ -65,16 +65,17 @@ final class App {
     _ environment: [String: String], own: Variable, xdg: String, inHome: String
   ) -> String {
     if let folder = environment[own] { return absolute(folder) }
-    // The XDG specification: a relative path is to be ignored.
+    // The XDG specification: ignore a relative path.
     if let folder = environment[xdg], folder.utf8.first == UInt8(ascii: "/") {
       return folder + "/authctl"
     }
     return "\(home(environment))/\(inHome)/authctl"
   }
 
-  /// `$HOME`, else what the system knows of the user; of one that it does not know the root folder,
-  /// as containers and services have it: a token of the environment needs no folder at all. Without
-  /// a slash at the end.
+  /// `$HOME`, else the user's home folder in the password database, without a trailing slash.
+  ///
+  /// The root folder for an unknown user, as in containers and services: a token in the environment
+  /// needs no folder at all.
   private static func home(_ environment: [String: String]) -> String {
     var home = knownHome(environment) ?? ""
     while home.utf8.last == UInt8(ascii: "/") { home.removeLast() }
@@ -96,7 +97,7 @@ final class App {
   private static func absolute(_ path: String) -> String {
     guard path.utf8.first != UInt8(ascii: "/"), let current = getcwd(nil, 0) else { return path }
     defer { free(current) }
-    // A folder whose name is no UTF-8 is the current one all the same.
+    // If the current folder's name is not valid UTF-8, the relative path still works.
     return String(validatingCString: current).map { $0 + "/" + path } ?? path
   }
 
@@ -110,32 +111,32 @@ final class App {
     return config
   }
 
-  /// The folder of locks and session files, whole.
+  /// The absolute path of the folder of locks and session files.
   func stateFolder() -> String {
     Self.folder(
       environment, own: .stateFolder, xdg: "XDG_STATE_HOME", inHome: ".local/state")
   }
 
-  /// The folder of the locks of sessions.
+  /// The folder of session locks.
   func lockFolder() -> String { stateFolder() + "/locks" }
 
-  /// Seconds that a session's lock is waited for.
+  /// The seconds to wait for a session's lock.
   func lockTimeout() throws(Failure) -> Double {
     let configured = try config().lockTimeout
     return globals.lockTimeout?.seconds ?? configured ?? 60
   }
 
-  /// Whether somebody may be asked: a terminal, and nothing that says no.
+  /// Whether authctl may ask: there is a terminal, and neither option nor variable forbids it.
   var mayAsk: Bool { !globals.noInput && !isOn(.noInput) && Terminal.isThere }
 
-  /// Whether a variable says yes.
+  /// Whether a variable is set to `1`, `true` or `yes`.
   func isOn(_ variable: Variable) -> Bool {
     ["1", "true", "yes"].contains(environment[variable] ?? "")
   }
 
-  /// The terminal to ask at.
+  /// Returns the terminal to ask on.
   ///
-  /// - Throws: `input_needed` with `hint` where nobody may be asked.
+  /// - Throws: `input_needed` with `hint` when authctl may not ask.
   func terminal(for what: String, hint: String) throws(Failure) -> Terminal {
     guard mayAsk, let terminal = Terminal.open() else {
       throw Failure(.inputNeeded, "\(what) is needed, and nobody may be asked here", hint: hint)
@@ -145,10 +146,10 @@ final class App {
 
   // MARK: - One API
 
-  /// Everything that requests to one profile need: the one door through which a file in place comes
-  /// to be used, and so to be asked about.
+  /// Returns a keeper that may send requests for `profile`; it first requires trust in a file in
+  /// place.
   ///
-  /// - Throws: `input_needed` for a file that takes trust and has none.
+  /// - Throws: `input_needed` for a file that needs trust and has none.
   func keeper(
     for profile: Profile, options: HTTPOptions = HTTPOptions(), mayPrompt: Bool = true,
     in store: (any SessionStore)? = nil
@@ -157,7 +158,7 @@ final class App {
     return try trustedKeeper(for: profile, options: options, mayPrompt: mayPrompt, in: store)
   }
 
-  /// A keeper for what needs no server: by a file without trust it sends nothing.
+  /// Returns a keeper for work that needs no server; for an untrusted file it sends nothing.
   func localKeeper(
     for profile: Profile, mayPrompt: Bool = true, mayAskForTrust: Bool = false,
     in store: (any SessionStore)? = nil
@@ -196,7 +197,7 @@ final class App {
     return keeper
   }
 
-  /// What sends the requests for `profile`.
+  /// Returns the HTTP client for `profile`.
   func http(
     for profile: Profile, base: Origin, options: HTTPOptions = HTTPOptions()
   ) -> HTTPClient {
@@ -213,14 +214,14 @@ final class App {
       trace: globals.verbose > 1 ? { [console] in console.verbose("* " + $0) } : nil)
   }
 
-  /// `Password for ada at https://…`: a reader of all sources that a command has.
+  /// Returns a reader of the command's secret sources.
   func secrets(_ sources: [SecretSource]) throws(Failure) -> SecretReader {
     try SecretReader(sources: sources, environment: environment, redactor: redactor)
   }
 }
 
 extension Redactor {
-  /// `NAME:VALUE`: the value is a secret without its name too.
+  /// Learns the value of `NAME:VALUE`, which is a secret without its name too.
   func learn(appKey: String) {
     if let mark = appKey.utf8.firstIndex(of: UInt8(ascii: ":")) {
       learn(String(decoding: appKey.utf8[appKey.utf8.index(after: mark)...], as: UTF8.self))

@@ -1,14 +1,14 @@
 internal import ArgumentParser
 internal import AuthKit
 
-/// A subcommand: what it was given, and what it does with an `App`.
+/// A subcommand with its parsed options, which runs in an `App`.
 protocol Command: ParsableCommand {
   var globals: Globals { get }
   /// Whether `--json` was given, so that errors are JSON too.
   var wantsJSON: Bool { get }
-  /// What it needs, whatever its options say.
+  /// The resources that it needs, whatever its options say.
   static var preloads: Preload { get }
-  /// Does the work; the result is the exit status of a command that succeeded at what it does.
+  /// Runs the command and returns its exit status; failures are thrown.
   func run(in app: App) throws(Failure) -> Int32
 }
 
@@ -18,8 +18,8 @@ extension Command {
 }
 
 extension CommandConfiguration {
-  /// Of a command that is parsed by itself, without the root: the parser does not look for its own
-  /// `--generate-completion-script` then, which costs 1.5 ms.
+  /// The configuration for parsing the command without the root: the parser then skips the search
+  /// for its own `--generate-completion-script`, which costs 1.5 ms.
   var alone: CommandConfiguration {
     var copy = self
     copy._superCommandName = "authctl"

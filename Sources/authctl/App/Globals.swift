@@ -1,7 +1,7 @@
 internal import ArgumentParser
 internal import AuthKit
 
-/// The options of every command; accepted before the command's name too.
+/// The options of every command, also accepted before the command's name.
 struct Globals: ParsableArguments {
   @Option(
     name: [.customShort("p", allowingJoined: true), .long], parsing: .unconditional,
@@ -44,7 +44,7 @@ struct Globals: ParsableArguments {
   var errors: ErrorForm?
 }
 
-/// How errors are written.
+/// The form in which errors are printed.
 enum ErrorForm: String, ExpressibleByArgument, CaseIterable {
   case text, json
 }
@@ -66,7 +66,7 @@ struct JSONOutput: ParsableArguments {
 }
 
 extension Globals {
-  /// As if no option had been given.
+  /// Returns the defaults: no option is given.
   static func standard() throws(Failure) -> Globals {
     do { return try Globals.parse([]) } catch { throw Failure(.failed, "\(error)") }
   }

@@ -11,13 +11,13 @@ enum Messages {
       let time = "Valid for a time not told"
       return renews ? time + ", renews itself." : ending.isEmpty ? time + "." : time + ending
     }
-    // A token of 15 minutes has not quite that when it arrives.
+    // A 15-minute token has slightly less left when it arrives.
     let time = Timestamp.spoken(left < 120 ? max(left, 0).rounded() : (left / 60).rounded() * 60)
     if renews { return "Valid \(time), renews itself." }
     return ending.isEmpty ? "Valid \(time); cannot renew itself." : "Valid \(time)" + ending
   }
 
-  /// A command to go on with.
+  /// Returns a command to continue with.
   static func nextRequest(_ profile: Profile, _ app: App) -> String {
     var words = ["authctl", "get"]
     let names = (try? app.profiles.names()) ?? []
@@ -32,7 +32,7 @@ enum Messages {
     return DisplayText.shellCommand(words) ?? ""
   }
 
-  /// Design 2, `login`, `register`, `refresh`.
+  /// Returns the JSON result of `login`, `register` and `refresh` (design 2).
   static func json(_ session: Session, _ keeper: SessionKeeper) -> JSONValue {
     JSONValue.object([
       ("profile", .string(session.profile)),
@@ -44,7 +44,7 @@ enum Messages {
     ])
   }
 
-  /// Adds to a failure of the network that it changed nothing here.
+  /// Runs `work`; adds to a network failure the hint that nothing was stored or changed.
   static func nothingChanged<R>(
     _ profile: Profile, _ work: () throws(Failure) -> R
   ) throws(Failure) -> R {
@@ -60,7 +60,7 @@ enum Messages {
 
   static func time(_ moment: Timestamp?) -> JSONValue { moment.map { .string($0.rfc3339) } ?? nil }
 
-  /// Fails for a stored password, which is no token to be handed out (rule B15).
+  /// Refuses to print a stored password as if it were a token (rule B15).
   static func refusePassword(_ profile: Profile, allowed: Bool) throws(Failure) {
     guard profile.recipe.session.keepPassword, !allowed else { return }
     throw Failure(

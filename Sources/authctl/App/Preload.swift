@@ -1,28 +1,28 @@
 internal import AuthKit
 
-/// What a command is going to need whatever its options say: it is begun while they are read. Where
-/// they turn out to be wrong it was begun in vain, and nothing has come of it.
+/// The resources that a command needs whatever its options say. They load while the options are
+/// parsed; if the options are wrong, the work is wasted but has no effect.
 struct Preload: OptionSet {
   let rawValue: UInt8
 
   /// A stored session.
   static let session = Preload(rawValue: 1)
-  /// Something is sent.
+  /// The HTTP library.
   static let http = Preload(rawValue: 2)
 
-  /// What was begun.
+  /// The resources that have begun to load.
   struct Begun {
     let keyring: SecretServiceAhead?
-    /// `config.toml`, where it had to be looked into.
+    /// `config.toml`, if it had to be read.
     let config: Config?
   }
 
-  /// Begins; with the keyring only where nothing says that the session is elsewhere.
+  /// Begins to load; the keyring only if nothing says that the session is elsewhere.
   func begin(_ words: [String], _ environment: [String: String]) -> Begun {
     let mayAskKeyring = contains(.session) && !Self.isElsewhere(words, environment)
     let config = mayAskKeyring ? try? App.profiles(environment).config() : nil
-    // The session first, since it is needed first; while libcurl and its thirty libraries are being
-    // loaded no thread can be made.
+    // The session comes first because it is needed first: while libcurl and its thirty libraries
+    // load, no thread can start.
     guard let config, config.store == .secretService else {
       if Self.isSealed(config, environment), contains(.session) {
         Crypto.prepareAhead(then: loadCurl)

@@ -5,15 +5,15 @@ struct ProfileChoice {
   var profile: Profile
   /// For `-v`: `from AUTHCTL_PROFILE`.
   var reason: String
-  /// Whether the origin of an absolute URL chose it.
+  /// Whether it was chosen by the origin of an absolute URL.
   var isByURL = false
 }
 
 extension App {
   /// Chooses a profile; `target` is the argument of a request.
   ///
-  /// - Throws: `usage` when none is named and several could be meant, `not_signed_in` when there is
-  ///   none at all.
+  /// - Throws: `usage` when none is named and there are several, `not_signed_in` when there are
+  ///   none.
   func choose(target: String? = nil) throws(Failure) -> ProfileChoice {
     let choice = try chosen(target)
     context.profile = choice.profile.name
@@ -50,12 +50,12 @@ extension App {
       hint: "-p NAME, AUTHCTL_PROFILE, or authctl profile default NAME")
   }
 
-  /// Whether a target is a URL and not a path.
+  /// Whether a target is an absolute URL, not a path.
   func isURL(_ target: String) -> Bool {
     URLText.isAbsolute(target)
   }
 
-  /// Refuses the target of a request that is neither a path nor a URL.
+  /// Rejects the target of a request that is neither a path nor a URL.
   func checkTarget(_ target: String) throws(Failure) {
     let isPath = target.utf8.first == UInt8(ascii: "/") && !target.utf8.starts(with: "//".utf8)
     guard isPath || isURL(target) else {
@@ -67,7 +67,7 @@ extension App {
     }
   }
 
-  /// Refuses an API's address that has no scheme.
+  /// Rejects an API's address without a scheme.
   func checkURL(_ address: String) throws(Failure) {
     guard !isURL(address) else { return }
     let shown = DisplayText.oneLine(Redactor.withoutUserInformation(address), limit: 60)
@@ -82,7 +82,7 @@ extension App {
     }
   }
 
-  /// The profiles whose `url`, read, is wanted; one with a mistake in it does not stop the others.
+  /// Returns the profiles whose parsed `url` is wanted; skips profiles with a mistake.
   func profiles(of url: WebURL, _ isWanted: (WebURL) -> Bool) throws(Failure) -> [Profile] {
     try profiles.names().compactMap { name in
       guard let profile = try? profiles.load(name),
@@ -92,8 +92,8 @@ extension App {
     }
   }
 
-  /// Of several profiles that of `AUTHCTL_PROFILE`, the default, or the one with the longest
-  /// beginning of the URL.
+  /// Returns one of several profiles: that of `AUTHCTL_PROFILE`, else the default, else the one
+  /// whose path is the longest prefix of the URL's.
   ///
   /// - Throws: `usage` when that leaves more than one.
   func one(of found: [Profile], for url: WebURL) throws(Failure) -> Profile? {
@@ -112,7 +112,7 @@ extension App {
     return best[0]
   }
 
-  /// The profiles whose path is the longest beginning of the URL's, whole segments only.
+  /// Returns the profiles whose path is the longest prefix of the URL's, in whole segments.
   private static func longest(_ profiles: [Profile], matching url: WebURL) -> [Profile] {
     func segments(_ path: String) -> [String] {
       path.utf8.split(separator: UInt8(ascii: "/")).map { String(decoding: $0, as: UTF8.self) }
@@ -127,13 +127,13 @@ extension App {
     return zip(profiles, lengths).filter { $0.1 == longest }.map(\.0)
   }
 
-  /// A profile by its name, or, with a slash, by its file.
+  /// Loads a profile by its name or, if `name` has a slash, from that file.
   func load(_ name: String) throws(Failure) -> Profile {
     if name.utf8.contains(UInt8(ascii: "/")) { return try ProfileStore.load(file: name) }
     return try profiles.load(name)
   }
 
-  /// The profile that `AUTHCTL_URL` stands for: Bearer, no recipe.
+  /// Returns the temporary profile for `AUTHCTL_URL`: Bearer, no recipe.
   func transient(_ url: String) throws(Failure) -> Profile {
     let origin = try WebURL(url, from: .person).origin
     return try ProfileReader.read(

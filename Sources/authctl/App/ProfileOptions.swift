@@ -1,7 +1,7 @@
 internal import ArgumentParser
 internal import AuthKit
 
-/// What `login URL` and `profile add` say about a new profile.
+/// The options of `login URL` and `profile add` for a new profile.
 struct ProfileOptions: ParsableArguments {
   @Option(parsing: .unconditional, help: ArgumentHelp("Start from a preset.", valueName: "name"))
   var preset: String?
@@ -39,30 +39,29 @@ struct ProfileOptions: ParsableArguments {
       valueName: "file|-"))
   var fromCurl: String?
 
-  /// Whether anything was said.
+  /// Whether no option is given.
   var isEmpty: Bool {
     preset == nil && body == nil && !form && tokenAt.isEmpty && send.isEmpty && set.isEmpty
       && fromCurl == nil
   }
 
-  /// The keys and values that the options stand for, in the order of the file; without a preset
-  /// the usual one, name and password as JSON or as a form.
+  /// Returns the keys and values that the options set, in the order of the file. The default preset
+  /// sends name and password as JSON or as a form.
   ///
-  /// - Throws: `usage` for a preset that there is not, a body that is not what it says, or a value
-  ///   of the wrong type.
+  /// - Throws: `usage` for an unknown preset, a malformed body, or a value of the wrong type.
   func settings() throws(Failure) -> [(key: String, value: JSONValue)] {
     let wanted = try wantedSettings()
     if wanted.contains(where: { $0.key == "preset" }) { return wanted }
     return [("preset", .string(form ? "form" : "json"))] + wanted
   }
 
-  /// What was asked for, and nothing else.
+  /// Returns only the keys and values that the options set, without a default preset.
   ///
   /// - Throws: as `settings`.
   func wantedSettings() throws(Failure) -> [(key: String, value: JSONValue)] {
     var settings: [(key: String, value: JSONValue)] = []
     if let preset {
-      // Here: no file has it yet that a mistake could be shown in.
+      // Check it here: there is no file yet in which to show a mistake.
       _ = try Presets.text(called: preset)
       settings.append(("preset", .string(preset)))
     }
@@ -88,7 +87,7 @@ struct ProfileOptions: ParsableArguments {
     return settings
   }
 
-  /// A body as `--body` and the person at the terminal write it.
+  /// Parses a body from `--body` or the terminal.
   static func jsonBody(_ text: String) throws(Failure) -> JSONValue {
     guard let value = try? JSONValue.parse(text), case .object = value else {
       throw Failure(
@@ -110,7 +109,7 @@ struct ProfileOptions: ParsableArguments {
   }
 }
 
-/// `text` at the first `mark`, both sides as they are.
+/// Splits `text` at the first `mark`, both sides unchanged.
 ///
 /// - Throws: `usage` when there is no mark or nothing before it.
 func split(

@@ -1,7 +1,7 @@
 internal import ArgumentParser
 internal import AuthKit
 
-/// A profile as people and programs see it.
+/// The output forms of a profile, for people and programs.
 enum ProfileText {
   static func json(of profile: Profile) -> JSONValue {
     JSONValue.object([
@@ -27,7 +27,7 @@ enum ProfileText {
     }
   }
 
-  /// A value as TOML writes it on one line: JSON but for tables.
+  /// Returns a value as TOML on one line: JSON except for tables.
   static func toml(_ value: JSONValue) -> String {
     switch value {
     case .object(let members):

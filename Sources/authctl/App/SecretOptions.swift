@@ -48,7 +48,7 @@ enum TokenNames: SecretNames { static var kind: SecretKind { .token } }
 
 enum RefreshTokenNames: SecretNames { static var kind: SecretKind { .refreshToken } }
 
-/// What `login` and `register` may be given.
+/// The credential options of `login` and `register`.
 struct CredentialOptions: ParsableArguments {
   @OptionGroup(title: "Password") var password: SecretOptions<PasswordNames>
   @OptionGroup(title: "One-time code") var otp: SecretOptions<OTPNames>

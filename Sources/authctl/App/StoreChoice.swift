@@ -2,25 +2,25 @@ internal import AuthKit
 
 /// The stores that a command may use (design 7).
 extension App {
-  /// The store that `--store`, `AUTHCTL_STORE` or `config.toml` names.
+  /// Returns the store that `--store`, `AUTHCTL_STORE` or `config.toml` names.
   ///
-  /// - Parameter mayPrompt: false for commands that never raise a dialog of the keyring.
+  /// - Parameter mayPrompt: false for commands that never raise a keyring dialog.
   func store(mayPrompt: Bool = true) throws(Failure) -> any SessionStore {
     try store(try storeName(), mayPrompt: mayPrompt)
   }
 
-  /// Whether a variable gives some profile a token, so that the store need not be asked.
+  /// Whether a variable gives a token, so that the store may not be needed.
   static func namesToken(_ environment: [String: String]) -> Bool {
     environment.contains { Variable(named: $0)?.isToken == true && !$1.isEmpty }
   }
 
-  /// The name of that store.
+  /// Returns the name of that store.
   func storeName() throws(Failure) -> StoreName {
     if let text = globals.store ?? environment[.store] { return try StoreName(named: text) }
     return try config().store
   }
 
-  /// The store `name`.
+  /// Returns the store `name`.
   func store(_ name: StoreName, mayPrompt: Bool) throws(Failure) -> any SessionStore {
     let config = try config()
     let timeout = globals.storeTimeout?.seconds ?? config.storeTimeout
@@ -47,7 +47,7 @@ extension App {
 
   // MARK: - Other stores (rule C1)
 
-  /// The stores that are not the chosen one. None raises a dialog.
+  /// Returns all stores except the chosen one. None of them raises a dialog.
   func otherStores(than store: any SessionStore) throws(Failure) -> [any SessionStore] {
     var others: [any SessionStore] = []
     for name in StoreName.allCases where name != store.name {
@@ -56,7 +56,8 @@ extension App {
     return others
   }
 
-  /// What the other stores hold. One that cannot be listed is passed over: it was not asked for.
+  /// Returns the sessions in the other stores. Skips a store that it cannot list: the user did not
+  /// ask for it.
   ///
   /// - Parameters:
   ///   - profile: of this profile only; nil: of all.
@@ -75,7 +76,7 @@ extension App {
     }
   }
 
-  /// Says which other stores still hold sessions, each with the command that ends them there.
+  /// Prints which other stores still hold sessions, each with the command that ends them there.
   ///
   /// - Parameters:
   ///   - profile: of this profile only; nil: of all.
@@ -95,7 +96,7 @@ extension App {
     }
   }
 
-  /// Names a store that could not be looked into, once.
+  /// Reports a store that could not be read, once.
   func warnUnread(_ store: any SessionStore, _ failure: Failure) {
     guard unreadStores.insert(store.name).inserted else { return }
     console.notice("Not looked into: the store \(store.name.rawValue) (\(failure.message)).")

@@ -1,7 +1,7 @@
 internal import ArgumentParser
 internal import AuthKit
 
-/// A stored session, as `status`, `profile list` and bare `authctl` tell of it.
+/// A stored session, as `status`, `profile list` and bare `authctl` show it.
 struct StoredSession {
   enum State: String {
     case valid, refreshable, expired, locked
@@ -13,16 +13,16 @@ struct StoredSession {
   var state: State
   var expiresAt: Timestamp?
   var secondsLeft: Double?
-  /// It can get a new access token without a person.
+  /// Whether it can get a new access token without asking the user.
   var isRefreshable = false
-  /// It keeps a command that signs in again.
+  /// Whether it keeps a command that signs in again.
   var keepsCommand = false
-  /// The stored secret is a password (rule B15).
+  /// Whether the stored secret is a password (rule B15).
   var isPassword = false
   var isDefault = false
   private let store: StoreName
 
-  /// Every stored session, of one profile or all, default first; nothing is unlocked.
+  /// Returns the stored sessions of one profile or all, default first, without unlocking anything.
   static func all(
     _ app: App, profile: String? = nil, account: String? = nil
   ) throws(Failure) -> [StoredSession] {
@@ -33,11 +33,11 @@ struct StoredSession {
     var rows: [StoredSession] = []
     for item in try store.list(profiles: names) {
       if let profile, let own = item.profile, !own.utf8.elementsEqual(profile.utf8) { continue }
-      // A damaged file is nobody's: it is told, but says nothing about one profile.
+      // A damaged file belongs to no known profile: only the list of all sessions shows it.
       if profile != nil, item.profile == nil, !item.isLocked { continue }
       if let account, let own = item.account, !own.utf8.elementsEqual(account.utf8) { continue }
       var row = try StoredSession(item, store)
-      // A keyring never unlocked tells the profile by its hash alone; the profile tells the rest.
+      // A keyring that was never unlocked shows only the profile's hash; the profile has the URL.
       if row.origin == nil, let name = item.profile, let url = try? app.load(name).url {
         row.origin = try? WebURL(url, from: .person).origin.description
       }
@@ -64,12 +64,12 @@ struct StoredSession {
       guard let found = try store.read(profile: profile, account: account) else { return }
       payload = found
     } catch {
-      // A keyring fails as a whole; of files, those that can be read are told all the same.
+      // A keyring fails as a whole; with files, the readable ones are still shown.
       guard store.name != .secretService, error.kind.isOfStore else { throw error }
       if error.kind == .storeLocked { state = .locked }
       return
     }
-    // An item that somebody changed is told by the commands that use it.
+    // Commands that use a changed item report it.
     guard let session = try? Session(payload: payload, profile: profile, account: account) else {
       state = .expired
       return
@@ -82,10 +82,10 @@ struct StoredSession {
     state = (secondsLeft ?? 1) > 0 ? .valid : isRefreshable ? .refreshable : .expired
   }
 
-  /// Stands for whatever a locked keyring does not show.
+  /// Whether a locked keyring hides the profile.
   var isHidden: Bool { profile == nil && state == .locked }
 
-  /// The column LEFT.
+  /// The text of the column LEFT.
   var left: String {
     switch state {
     case .locked: "-"
@@ -96,7 +96,7 @@ struct StoredSession {
     }
   }
 
-  /// The command that brings it back.
+  /// The command that signs in to it again.
   var loginCommand: String? {
     profile.flatMap { Suggestion.login($0, account: account).command }
   }

@@ -1,8 +1,8 @@
 internal import AuthKit
 
-/// Tokens of the environment.
+/// Tokens in the environment.
 extension App {
-  /// The session that a variable gives for `choice`; nil when none does (design 4).
+  /// Returns the session that a variable gives for `choice`; nil when none does (design 4).
   ///
   /// - Throws: `origin_refused` when `AUTHCTL_TOKEN` belongs to another origin, `usage` when
   ///   `AUTHCTL_TOKEN_FOR_NAME` fits two profiles (rule A1).
@@ -24,7 +24,7 @@ extension App {
         variable == Variable.tokenFile.rawValue
           ? try tokenFile(value) : try token(value, from: variable),
         variable))
-    // One origin: no list was fixed at a sign-in, and a profile can be edited.
+    // Only one origin: no sign-in fixed a list, and a profile can be edited.
     var session = Session(
       profile: choice.profile.name, account: "", values: values, now: Clock.now(),
       requestOrigins: [base.origin], signInOrigins: [])
@@ -33,7 +33,7 @@ extension App {
     return session
   }
 
-  /// The variable that gives a profile its token, for remarks; the token itself is not read.
+  /// Returns the variable that gives a profile its token, for remarks, without reading the token.
   func tokenVariable(of profile: Profile) -> String? {
     let own = Variable.token(of: profile.name)
     if !(environment[own] ?? "").isEmpty { return own }
@@ -43,7 +43,8 @@ extension App {
     }?.rawValue
   }
 
-  /// `AUTHCTL_TOKEN` serves one origin: that of `AUTHCTL_URL`, else of the profile that is named.
+  /// Requires that `AUTHCTL_TOKEN` is used for one origin only: that of `AUTHCTL_URL`, else that of
+  /// the named profile.
   private func checkPin(_ variable: String, _ choice: ProfileChoice) throws(Failure) {
     let origin = try WebURL(choice.profile.url, from: .person).origin
     if let url = environment[.url] {
@@ -59,7 +60,7 @@ extension App {
       hint: "-p \(choice.profile.name), or AUTHCTL_URL=\(origin), says where it belongs")
   }
 
-  /// A variable's name does not tell `my-shop` from `my.shop`: one that fits both serves neither.
+  /// Rejects a variable that fits two profiles: `my-shop` and `my.shop` share one name.
   private func checkName(_ variable: String, _ profile: Profile) throws(Failure) {
     let others = try profiles.names().filter {
       !$0.utf8.elementsEqual(profile.name.utf8) && Variable.token(of: $0) == variable
@@ -72,13 +73,13 @@ extension App {
       hint: "AUTHCTL_TOKEN with AUTHCTL_URL serves one")
   }
 
-  /// Whether `AUTHCTL_PROFILE` names another profile, a file in place perhaps.
+  /// Whether `AUTHCTL_PROFILE` names another profile, which may be a file in place.
   private func isNamedElsewhere(_ choice: ProfileChoice) -> Bool {
     guard let name = environment[.profile] else { return false }
     return !name.utf8.elementsEqual(choice.profile.name.utf8)
   }
 
-  /// What a person gives must be fit for a header at once: it is their mistake, not a server's.
+  /// Checks at once that the token fits in a header: it is the user's mistake, not a server's.
   private func checked(_ token: consuming Secret, _ variable: String) throws(Failure) -> Secret {
     guard token.withBytes({ HeaderSyntax.isRecipeValue($0) }) else {
       throw Failure(.usage, "\(variable) holds a byte that may not stand in a header")

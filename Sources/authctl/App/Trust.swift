@@ -1,17 +1,17 @@
 internal import AuthKit
 
-/// The yes to what a profile of somebody else's does (rule A3).
+/// Trust in a profile that someone else may have written (rule A3).
 extension App {
   private var trustRecord: TrustRecord { TrustRecord(folder: stateFolder() + "/trust") }
 
   /// Whether `--trust` or `AUTHCTL_TRUST=1` was given.
   private var hasTrust: Bool { globals.trust || isOn(.trust) }
 
-  /// Lets a file in place be used that decides how secrets travel: after a yes on the terminal, now
-  /// or before, or with `--trust`. One that decides nothing of that kind is used as it is.
+  /// Requires trust in a file in place that decides how secrets travel: a yes on the terminal, now
+  /// or earlier, or `--trust`. Other files need no trust.
   ///
-  /// - Parameter mayAsk: false for what is never asked anything.
-  /// - Throws: `input_needed` without a yes.
+  /// - Parameter mayAsk: false for callers that never ask.
+  /// - Throws: `input_needed` without trust.
   func requireTrust(in profile: Profile, mayAsk: Bool = true) throws(Failure) {
     guard profile.isInPlace, agreedTo != profile.name else { return }
     let recipients = try profile.recipients()
@@ -31,12 +31,12 @@ extension App {
     }
   }
 
-  /// Tells every origin that receives a secret, and gets a yes to what takes one.
+  /// Shows every origin that receives a secret, and asks for a yes to the risks.
   ///
-  /// Where somebody is asked, all of it stands on the terminal above the question, whatever `-q` says
-  /// and wherever standard error goes.
+  /// If it asks, it shows all of this on the terminal above the question, whatever `-q` says and
+  /// wherever standard error goes.
   ///
-  /// - Throws: `refusal` where nobody may be asked, `input_needed` for a no.
+  /// - Throws: `refusal` when it needs a yes and may not ask, `input_needed` for a no.
   func agree(
     to recipients: Recipients, of name: String, _ question: String, orElse refusal: Failure
   ) throws(Failure) {

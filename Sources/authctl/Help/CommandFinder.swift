@@ -1,35 +1,35 @@
 internal import ArgumentParser
 internal import AuthKit
 
-/// The order of words on the command line, and what is said when they are wrong.
+/// The lookup of commands on the command line, and its errors.
 enum CommandFinder {
-  /// Global options that stand before the command, by whether a value follows.
+  /// The global options allowed before the command; `withValue` take a value, `flags` do not.
   private static let withValue = [
     "-p", "--profile", "-u", "--username", "--store", "--errors", "--store-timeout",
     "--lock-timeout",
   ]
   private static let flags = ["--verbose", "--quiet", "--trust", "--no-input"]
 
-  /// What the words ask for.
+  /// The action that the words ask for.
   enum Invocation {
     case version(asJSON: Bool)
     case help(any ParsableCommand.Type)
-    /// `help COMMAND` or `help TOPIC`: a text, and the manual page that has more.
+    /// `help COMMAND` or `help TOPIC`: a text, and the manual page with more.
     case manual(page: String?, text: String)
-    /// A command and the words behind its name, global options that stood before it among them.
+    /// A command and its words, including the global options before its name.
     case run(any ParsableCommand.Type, [String], name: String)
   }
 
-  /// Whether the words are of a request command, where `--json` is curl's.
+  /// Whether the words call a request command, in which `--json` is curl's option.
   static func isRequest(_ words: [String]) -> Bool {
     let names = [Get.self, Request.self, Head.self, Post.self, Put.self, Patch.self, Delete.self]
       .map { (type: any ParsableCommand.Type) in type.name }
     return words.dropFirst().contains(where: names.contains)
   }
 
-  /// Finds the command by its name, so that the parser has one command to look at and not all.
+  /// Finds the command by its name, so that the parser loads one command, not all.
   ///
-  /// - Throws: `usage` for an unknown command, naming the nearest.
+  /// - Throws: `usage` for an unknown command, with the nearest name as the hint.
   static func resolve(_ words: [String]) throws(Failure) -> Invocation {
     let leading = try globalOptions(before: words)
     let rest = words[leading.count...]
@@ -55,7 +55,7 @@ enum CommandFinder {
         if next.utf8.first != UInt8(ascii: "-") { return try resolve(Array(options + path + more)) }
         if !isHelp { throw unknownOption(next, of: path.joined(separator: " ")) }
       }
-      // A group by itself tells what is in it.
+      // A group without a command shows its help.
       return .help(command)
     }
     if isHelp { return .help(command) }
@@ -72,7 +72,7 @@ enum CommandFinder {
     return .manual(page: page, text: HelpScreen.text(of: command))
   }
 
-  /// `-da=1` as `-d a=1`: the parser would take `a` for a part of the option's name.
+  /// Splits `-da=1` into `-d a=1`: the parser would take `a` for a part of the option's name.
   private static func separated(_ words: [String]) -> [String] {
     let own = words.prefix { $0 != "--" }
     let joined = own.flatMap { word -> [String] in
@@ -103,7 +103,8 @@ enum CommandFinder {
     return words[..<index]
   }
 
-  /// The command that `path` names, and how many of its words do; the rest are arguments.
+  /// Returns the command that `path` names, and the number of words in its name; the rest are
+  /// arguments.
   private static func find(
     _ path: some Collection<String>, or topics: [String] = []
   ) throws(Failure) -> (command: any ParsableCommand.Type, depth: Int) {
@@ -126,7 +127,7 @@ enum CommandFinder {
     return (command, depth)
   }
 
-  /// An option without a command, or with a group of commands, that is not one of every command.
+  /// Returns the failure for an unknown option without a command, or with only a group.
   private static func unknownOption(
     _ word: String, known more: [String] = [], of group: String
   ) -> Failure {
@@ -138,7 +139,7 @@ enum CommandFinder {
         ?? (group.isEmpty ? "authctl help" : "authctl help \(group)"))
   }
 
-  /// `-v`, `-q`, `-vvq`.
+  /// Whether `word` is `-v`, `-q`, `-vvq` and so on.
   private static func isCluster(_ word: String) -> Bool {
     word.utf8.count > 1 && word.utf8.first == UInt8(ascii: "-")
       && word.utf8.dropFirst().allSatisfy { $0 == UInt8(ascii: "v") || $0 == UInt8(ascii: "q") }
@@ -159,7 +160,7 @@ enum CommandFinder {
     command.configuration.subcommands
   }
 
-  /// The parser's message, which repeats words as they were given.
+  /// Removes user information of URLs from the parser's message, which repeats the words as given.
   private static func withoutUserInformation(_ message: String, _ words: [String]) -> String {
     var message = message
     for word in words {
@@ -171,7 +172,7 @@ enum CommandFinder {
     return message
   }
 
-  /// The parser's message about `words` as a failure: its question becomes the hint.
+  /// Returns the parser's message about `words` as a failure; its question becomes the hint.
   static func usage(_ message: String, of command: String, _ words: [String]) -> Failure {
     let parts = DisplayText.oneLine(withoutUserInformation(message, words), limit: 200)
       .separated(by: " Did you mean ")
@@ -179,7 +180,7 @@ enum CommandFinder {
     let hint = parts.1.map { "did you mean " + $0 }
     while let last = text.utf8.last, last == UInt8(ascii: ".") { text.removeLast() }
     let first = String(text.prefix(1)).lowercased()
-    // Without `--` the program's own words are taken for those of exec.
+    // Without `--`, the parser takes the program's options for those of exec.
     let form = command == Exec.name && !words.contains("--") ? Exec.form : nil
     return Failure(
       .usage, first + text.dropFirst(), hint: hint ?? form ?? "authctl help \(command)")
@@ -187,7 +188,7 @@ enum CommandFinder {
 }
 
 extension String {
-  /// What stands before and behind the first `mark`.
+  /// Returns the parts before and after the first `mark`; the second is nil without one.
   fileprivate func separated(by mark: String) -> (String, String?) {
     let (bytes, wanted) = (Array(utf8), Array(mark.utf8))
     guard bytes.count >= wanted.count else { return (self, nil) }

@@ -1,16 +1,16 @@
 internal import ArgumentParser
 internal import AuthKit
 
-/// What a shell offers at TAB: `authctl __complete -- WORD…`, of which the last is being typed.
+/// The shells' completion: `authctl __complete -- WORD…`, of which the last is being typed.
 ///
-/// The scripts in completions/ hand the words over and show what comes, one candidate a line, with
-/// a tab before its description. A line that begins with a tab is for the script: `files` or
-/// `commands`, and behind a second tab what of the word stays before a file's name. No network, no
-/// dialog, no libcurl; whatever goes wrong, there is nothing to offer.
+/// The scripts in completions/ pass the words and show the output, one candidate a line, with a tab
+/// before its description. A line that begins with a tab is for the script: `files` or `commands`
+/// and, after a second tab, the part of the word before a file's name. No network, no dialog, no
+/// libcurl; on any error it offers nothing.
 struct Completion {
   static let word = "__complete"
 
-  /// What is printed.
+  /// Returns the output.
   static func lines(_ words: ArraySlice<String>, _ environment: [String: String]) -> String {
     var completion = Completion(environment: environment)
     completion.offer(words)
@@ -24,7 +24,7 @@ struct Completion {
   private var isHelp = false
   private var words = CommandArguments(of: Globals.self)
   private var positionals = 0
-  /// The options that decide which accounts and profiles there are.
+  /// The options given so far, which decide the accounts and profiles to offer.
   private var given: [String: String] = [:]
 
   private init(environment: [String: String]) { self.environment = environment }
@@ -58,7 +58,7 @@ struct Completion {
     given[option.key] = value
   }
 
-  /// A word that is no option: a command's name, or an argument of a command.
+  /// Takes a word that is not an option: a command's name or an argument.
   private mutating func step(to word: String) -> Bool {
     let known = command.configuration.subcommands
     if known.isEmpty {
@@ -76,7 +76,7 @@ struct Completion {
     return true
   }
 
-  // MARK: - What may stand here
+  // MARK: - Candidates
 
   private mutating func offerWord(_ typed: String) {
     let known = command.configuration.subcommands
@@ -105,7 +105,7 @@ struct Completion {
       offerValue(of: option, value, behind: start)
       return
     }
-    // Between a group of commands and its command there are no options.
+    // No options are allowed between a group of commands and its command.
     guard path.isEmpty || command.configuration.subcommands.isEmpty else { return }
     for option in words.options where !option.isHidden {
       for name in option.names { offer(name, option.summary, if: typed) }
@@ -144,7 +144,7 @@ struct Completion {
     }
   }
 
-  /// `@FILE` and `NAME=@FILE`, in curl's options.
+  /// Offers files for `@FILE` and `NAME=@FILE`, in curl's options.
   private mutating func offerFile(_ typed: String, behind start: String) {
     let name = typed.utf8.prefix { $0 != UInt8(ascii: "@") }
     guard name.count < typed.utf8.count, name.isEmpty || name.last == UInt8(ascii: "=") else {
@@ -153,7 +153,7 @@ struct Completion {
     found.append("\tfiles\t\(start)" + String(decoding: name, as: UTF8.self) + "@")
   }
 
-  /// What a value is, by the option's name or by the name of the value.
+  /// Returns the kind of a value, by the option's name or by the name of the value.
   private func meaning(of argument: CommandArguments.Argument) -> String {
     switch argument.key {
     case "profile", "like": return "profile"
@@ -178,13 +178,13 @@ struct Completion {
   private static let fileNames = ["file", "file|-", "dir", "folder", "path"]
 
   private mutating func offer(_ candidate: String, _ summary: String, if typed: String) {
-    // The shell writes it to the terminal (rule B4), and a line end would make it two.
+    // The shell writes it to the terminal (rule B4), and a line end would split it in two.
     let isPrintable = !candidate.unicodeScalars.contains(where: DisplayText.isUnsafe)
     guard isPrintable, candidate.utf8.starts(with: typed.utf8) else { return }
     found.append(summary.isEmpty ? candidate : "\(candidate)\t\(summary)")
   }
 
-  // MARK: - What there is
+  // MARK: - Names
 
   private func app() -> App? {
     var words = ["--no-input", "--store-timeout", "1"]
@@ -195,7 +195,7 @@ struct Completion {
 
   private func profiles() -> [String] { (try? app()?.profiles.names()) ?? [] }
 
-  /// Those of the profile, where it is known; of a store that can be listed without a dialog.
+  /// Returns the accounts of the profile, if known, else all, in a store that needs no dialog.
   private func accounts() -> [String] {
     guard let app = app() else { return [] }
     let profile = try? app.choose().profile
@@ -211,7 +211,7 @@ struct Completion {
     "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "QUERY", "PROPFIND", "REPORT",
   ]
 
-  /// Those that people write by hand (https://www.iana.org/assignments/http-fields).
+  /// The headers that people write by hand (https://www.iana.org/assignments/http-fields).
   private static let headers = [
     "Accept", "Accept-Encoding", "Accept-Language", "Cache-Control", "Content-Encoding",
     "Content-Language", "Content-Type", "Date", "Forwarded", "If-Match", "If-Modified-Since",
@@ -221,7 +221,7 @@ struct Completion {
   ]
 }
 
-/// The arguments of one command, as swift-argument-parser tells them.
+/// The arguments of one command, as swift-argument-parser reports them.
 struct CommandArguments {
   struct Argument {
     /// `--output`, `-o`.
@@ -252,7 +252,7 @@ struct CommandArguments {
     }
   }
 
-  /// The option that `word` is, and the value that is joined to it: `--store=file`, `-pshop`.
+  /// Returns the option in `word` and the value joined to it: `--store=file`, `-pshop`.
   func option(in word: String) -> (Argument, String?)? {
     let mark = word.utf8.firstIndex(of: UInt8(ascii: "=")) ?? word.utf8.endIndex
     let isLong = word.utf8.starts(with: "--".utf8)

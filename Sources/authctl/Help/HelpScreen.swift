@@ -1,7 +1,7 @@
 internal import ArgumentParser
 internal import AuthKit
 
-/// `authctl help`: every command by what it is for, one line each.
+/// The text of `authctl help`: all commands by purpose, one line each.
 enum HelpScreen {
   static var text: String {
     var lines = [
@@ -26,9 +26,9 @@ enum HelpScreen {
     return lines.joined(separator: "\n")
   }
 
-  /// The help of one command. Its own options come before those that have a title, and with them
-  /// before those of every command: the parser puts what has no title last. It also tells of a
-  /// `--version` that only the program by itself has.
+  /// Returns the help of one command, with its own options before the titled groups and the global
+  /// options: the parser prints options without a title last. Omits `--version`, which the parser
+  /// lists but only the program itself has.
   static func text(of command: any ParsableCommand.Type) -> String {
     let lines = Authctl.helpMessage(for: command)
       .split(separator: "\n", omittingEmptySubsequences: false)
@@ -42,13 +42,14 @@ enum HelpScreen {
     return blocks.joined(separator: [""]).joined(separator: "\n")
   }
 
-  /// `GLOBAL OPTIONS:`, but not that of the arguments, which stand first.
+  /// Whether `line` is a title such as `GLOBAL OPTIONS:`, except that of the arguments, which come
+  /// first.
   private static func isTitle(_ line: Substring) -> Bool {
     line.utf8.last == UInt8(ascii: ":") && line != "ARGUMENTS:"
       && !line.utf8.contains { (UInt8(ascii: "a")...UInt8(ascii: "z")).contains($0) }
   }
 
-  /// `Other programs:` as `OTHER PROGRAMS`.
+  /// Returns `Other programs:` as `OTHER PROGRAMS`.
   private static func heading(_ name: String) -> String {
     String(decoding: name.utf8.filter { $0 != UInt8(ascii: ":") }, as: UTF8.self).uppercased()
   }

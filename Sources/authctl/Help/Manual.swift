@@ -1,18 +1,17 @@
 internal import AuthKit
 internal import Glibc
 
-/// `authctl help …`: on a terminal the manual page that was installed with this program, or the
-/// text in a pager. No other output is ever given to a program of the environment (rule A11).
+/// `authctl help …` on a terminal: the manual page installed with this program, or the text in a
+/// pager. No other output is passed to a program that the environment names (rule A11).
 struct Manual {
   let environment: [String: String]
   let before: Hardening.Before?
 
-  /// Shows it by another program, which takes the place of this one; returns when there is none,
-  /// or no terminal.
+  /// Replaces this process with `man` or the pager; returns if there is neither, or no terminal.
   ///
   /// - Parameters:
-  ///   - page: `authctl-login`; nil for texts that are no page.
-  ///   - text: for the pager, where the page is not installed.
+  ///   - page: `authctl-login`; nil for texts without a page.
+  ///   - text: for the pager, if the page is not installed.
   func show(page: String?, text: String) {
     guard isatty(STDOUT_FILENO) == 1 else { return }
     if let page, let folder = Self.folder(of: page) {
@@ -24,15 +23,15 @@ struct Manual {
   }
 
   private func run(_ words: [String]) {
-    // As git does it: a text that fits the screen needs no key to leave it.
+    // As in git: less exits at once if the text fits the screen.
     let variables = ["LESS": "FRX"].merging(environment.withoutSecrets) { $1 }
     let inherited = Child.openDescriptors()
     _ = Child(words, environment: variables, before: before, inherited: inherited)
       .replaceThisProcess()
   }
 
-  /// `share/man` beside the folder of this program, where it holds the page: a page of another
-  /// version, elsewhere, is not this program's.
+  /// Returns `share/man` next to the program's folder, if it has the page: pages elsewhere may
+  /// belong to another version.
   private static func folder(of page: String) -> String? {
     var buffer = [CChar](repeating: 0, count: Int(PATH_MAX))
     let count = readlink("/proc/self/exe", &buffer, buffer.count)
@@ -46,12 +45,12 @@ struct Manual {
     return isThere ? folder : nil
   }
 
-  /// Puts `text` where standard input is read from; false when it is too long for a pipe to hold.
+  /// Makes `text` the standard input; returns false if it does not fit in a pipe.
   private static func becomeInput(_ text: String) -> Bool {
     let bytes = Array((text + "\n").utf8)
     var ends: [Int32] = [-1, -1]
-    // https://man7.org/linux/man-pages/man7/pipe.7.html: a pipe holds 64 KiB, but less where the
-    // user has many; then the rest stays away, so a write that would block counts as no pipe.
+    // https://man7.org/linux/man-pages/man7/pipe.7.html: a pipe holds 64 KiB, but less if the user
+    // has many. A short write would lose the rest of the text, so it counts as no pipe.
     guard pipe(&ends) == 0 else { return false }
     defer { for end in ends { close(end) } }
     _ = fcntl(ends[1], F_SETFL, O_NONBLOCK)

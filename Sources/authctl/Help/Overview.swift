@@ -1,11 +1,11 @@
 internal import AuthKit
 
-/// `authctl` alone: how to begin, or who is signed in and what to do next.
+/// The output of bare `authctl`: how to begin, or who is signed in and the next steps.
 enum Overview {
   static func show(_ environment: [String: String]) throws(Failure) -> Int32 {
     let globals = try Globals.standard()
     let app = App(globals: globals, environment: environment)
-    // Nothing configured: no keyring is touched to say so.
+    // Without profiles, print the welcome without accessing the keyring.
     let names = try app.profiles.names()
     guard !names.isEmpty else {
       try app.console.out(welcome)
@@ -18,7 +18,7 @@ enum Overview {
     }
     var table = Table()
     for row in rows { table.add(cells(row), marked: row.isDefault) }
-    // What a locked keyring does not show may be of any profile: nobody is called signed out then.
+    // A hidden session in a locked keyring may belong to any profile: show none as signed out.
     let signedOut = names.filter { name in
       !rows.contains { $0.profile == name || $0.isHidden }
     }
@@ -76,7 +76,7 @@ enum Overview {
 }
 
 extension String {
-  /// Every line that is not empty, two blanks to the right.
+  /// The text with every non-empty line indented by two blanks.
   fileprivate var indented: String {
     utf8.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
       .map { $0.isEmpty ? "" : "  " + String(decoding: $0, as: UTF8.self) }.joined(separator: "\n")

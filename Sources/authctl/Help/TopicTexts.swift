@@ -1,7 +1,7 @@
-/// The topics of `authctl help` but for `ci`. Of `exit-codes` and `environment` the manual page
-/// makes its lists: a name after two blanks, its text in a column of its own.
+/// More topics of `authctl help`. The manual page builds its lists from `exit-codes` and
+/// `environment`: a name after two blanks, its text in a column of its own.
 extension Topics {
-  /// By name, with what each is about.
+  /// The topics by name, each with a summary.
   static let summaries = [
     ("ci", "without terminal, desktop or keyring"),
     ("environment", "every variable that is read"),
@@ -11,7 +11,7 @@ extension Topics {
     ("retry", "what fails in passing: --retry, --rate"),
   ]
 
-  /// The text of a topic; nil when there is none of this name.
+  /// Returns the text of a topic; nil if there is no such topic.
   static func text(_ name: String) -> String? {
     switch name {
     case "environment": environment

@@ -1,4 +1,4 @@
-/// What `authctl help TOPIC` tells beside the commands.
+/// The topics of `authctl help TOPIC`.
 enum Topics {
   static let texts = [
     "ci": """

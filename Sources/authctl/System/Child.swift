@@ -4,7 +4,7 @@ internal import Glibc
 
 /// The program that `exec` runs, in this process's group, so that the terminal's signals reach it.
 struct Child {
-  /// What `env` and `docker run` end with when there is nothing to run (design 3).
+  /// The two failures to start that `env` and `docker run` tell apart by exit code (design 3).
   enum CannotStart: Error {
     case notExecutable(String)
     case notFound(String)
@@ -17,9 +17,9 @@ struct Child {
 
   /// - Parameters:
   ///   - words: the program and its arguments.
-  ///   - before: what it is to find as it was when this process began.
-  ///   - inherited: the descriptors that it may find open: `openDescriptors()` of a moment when
-  ///     libraries, which do not close theirs on execve, had none. nil: unknown.
+  ///   - before: the state at the start of this process, which is restored for the program.
+  ///   - inherited: the descriptors that it may inherit: `openDescriptors()` from before libraries
+  ///     opened any, because they do not close theirs on execve. nil: unknown.
   init(
     _ words: [String], environment: [String: String], before: Hardening.Before?,
     inherited: Set<Int32>?
@@ -30,7 +30,7 @@ struct Child {
     self.before = before
   }
 
-  /// Replaces this process by the program; returns only when that cannot be done.
+  /// Replaces this process with the program; returns only on failure.
   ///
   /// https://man7.org/linux/man-pages/man2/execve.2.html
   func replaceThisProcess() -> CannotStart {
@@ -45,7 +45,7 @@ struct Child {
     return Self.failure(last, words[0])
   }
 
-  /// Starts the program beside this process.
+  /// Starts the program as a child of this process.
   func start() throws(CannotStart) -> pid_t {
     var attributes = posix_spawnattr_t()
     posix_spawnattr_init(&attributes)
@@ -53,7 +53,7 @@ struct Child {
     var signals = sigset_t()
     sigemptyset(&signals)
     posix_spawnattr_setsigmask(&attributes, &signals)
-    // This process ignores what the program is to find as its caller left it.
+    // This process ignores SIGPIPE; the program gets the caller's disposition.
     if before?.ignoredPipes != true { sigaddset(&signals, SIGPIPE) }
     posix_spawnattr_setsigdefault(&attributes, &signals)
     posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF))
@@ -75,7 +75,7 @@ struct Child {
 
   // MARK: - Descriptors
 
-  /// The descriptors of this process; nil where /proc does not tell.
+  /// Returns the open descriptors of this process; nil without /proc.
   static func openDescriptors() -> Set<Int32>? {
     guard let stream = opendir("/proc/self/fd") else { return nil }
     defer { closedir(stream) }
@@ -89,7 +89,7 @@ struct Child {
     return found
   }
 
-  /// libcurl opens its sockets for children too.
+  /// Sets close-on-exec on descriptors opened since: libcurl leaves its sockets inheritable.
   private func keepOwnDescriptors() {
     guard let inherited else { return }
     for descriptor in Self.openDescriptors() ?? [] where !inherited.contains(descriptor) {
@@ -101,7 +101,7 @@ struct Child {
     code == ENOENT ? .notFound(name) : .notExecutable(name)
   }
 
-  /// Where the program may be, as execvp(3) looks for it.
+  /// The paths at which the program may be, as execvp(3) searches for it.
   private var candidates: [String] {
     let name = words[0]
     if name.utf8.contains(UInt8(ascii: "/")) { return [name] }
@@ -123,7 +123,7 @@ struct Child {
     }
   }
 
-  /// A word as it came: one that is no UTF-8 was repaired for Swift.
+  /// Returns the original bytes of an argument: Swift's copy has invalid UTF-8 repaired.
   private func argument(_ index: Int) -> UnsafeMutablePointer<CChar>? {
     let place = Int(CommandLine.argc) - words.count + index
     if place >= 0, let given = CommandLine.unsafeArgv[place],
@@ -134,7 +134,7 @@ struct Child {
     return strdup(words[index])
   }
 
-  /// `NAME=VALUE`; what was handed on unchanged as it came.
+  /// Returns `NAME=VALUE`; an unchanged inherited value keeps its original bytes.
   private static func variable(
     _ name: String, _ value: String
   ) -> UnsafeMutablePointer<CChar>? {
@@ -147,17 +147,17 @@ struct Child {
 
   // MARK: - Waiting
 
-  /// Waits until `child` has ended, passing signals on to it.
+  /// Waits until `child` exits, and passes signals on to it.
   ///
-  /// - Parameter pause: called when nothing has happened; gives the milliseconds to wait at most.
-  /// - Returns: its exit status, or 128 and the signal that ended it.
+  /// - Parameter pause: called before each wait; returns the maximum wait in milliseconds.
+  /// - Returns: its exit status, or 128 plus the number of the signal that ended it.
   static func wait(for child: pid_t, _ relay: SignalRelay, pause: () -> Int32) -> Int32 {
     while true {
       var waiting = pollfd(fd: relay.descriptor, events: Int16(POLLIN), revents: 0)
       poll(&waiting, 1, pause())
       while let (signal, isFromKernel) = relay.nextWithSender() {
         if signal != SIGCHLD {
-          // ^C and ^\\ reach the program by themselves: it is of the terminal's group too.
+          // ^C and ^\\ reach the program directly: it is in the terminal's group too.
           let isKey = isFromKernel && (signal == SIGINT || signal == SIGQUIT)
           if !isKey { kill(child, signal) }
           continue
@@ -165,7 +165,7 @@ struct Child {
         var status: Int32 = 0
         guard waitpid(child, &status, WNOHANG) == child else { continue }
         let number = authctl_ending_signal(status)
-        // What came together with the end is not to end this process: the program's status counts.
+        // Signals that arrive with the child's exit must not end this process: return its status.
         while relay.next() != nil {}
         return number == 0 ? authctl_exit_status(status) : 128 + number
       }

@@ -1,23 +1,23 @@
 internal import AuthKit
 internal import Glibc
 
-/// Time: what it is, and waiting.
+/// The clocks, and waiting.
 enum Clock {
-  /// The one reading of the clock.
+  /// Returns the current time; the only reader of the wall clock.
   static func now() -> Timestamp {
     var time = timespec()
     clock_gettime(CLOCK_REALTIME, &time)
     return Timestamp(seconds: Double(time.tv_sec) + Double(time.tv_nsec) / 1e9)
   }
 
-  /// Seconds on a clock that never goes back.
+  /// Returns seconds on a monotonic clock.
   static func uptime() -> Double {
     var time = timespec()
     clock_gettime(CLOCK_MONOTONIC, &time)
     return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
   }
 
-  /// Returns after so many seconds.
+  /// Sleeps for `seconds`.
   static func sleep(_ seconds: Double) {
     let whole = min(max(seconds, 0), 1e9).rounded(.down)
     var rest = timespec(

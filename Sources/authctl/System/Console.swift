@@ -1,9 +1,9 @@
 internal import AuthKit
 internal import Glibc
 
-/// The streams: data on standard output, everything else on standard error (design 2).
+/// The output streams: data on standard output, everything else on standard error (design 2).
 ///
-/// What goes to standard error passes the redactor and comes out as one line each.
+/// Text on standard error passes the redactor and is printed as one line each.
 final class Console {
   /// How often `-v` was given.
   let verbosity: Int
@@ -44,12 +44,12 @@ final class Console {
 
   // MARK: Standard output
 
-  /// A line of data. Not masked: it is what the command is for.
+  /// Prints a line of data, unmasked: it is the result of the command.
   ///
   /// - Throws: `failed` when it cannot be written.
   func out(_ text: String) throws(Failure) { try write(Array((text + "\n").utf8)) }
 
-  /// A line of compact JSON.
+  /// Prints a line of compact JSON.
   ///
   /// - Throws: `failed` when it cannot be written.
   func out(_ value: JSONValue) throws(Failure) {
@@ -59,16 +59,16 @@ final class Console {
     try line.secret().withBytes { bytes throws(Failure) in try write(bytes, as: .json) }
   }
 
-  /// JSON in lines for people, which a terminal may have as it is: `prettyPrinted` says so.
+  /// Prints indented JSON for people; `prettyPrinted` makes it safe for a terminal.
   ///
-  /// - Parameter colour: whether to paint it, where colours are wanted.
+  /// - Parameter colour: whether to colour it, if colours are on.
   /// - Throws: `failed` when it cannot be written.
   func out(pretty value: JSONValue, colour: Bool = false) throws(Failure) {
     let text = value.prettyPrinted(colour: colour && usesColourOut) + "\n"
     try write(Array(text.utf8), as: .asIs)
   }
 
-  /// A secret and a newline, for the commands whose purpose is to print it.
+  /// Prints a secret and a newline, for the commands whose purpose is to print it.
   ///
   /// - Throws: `failed` when it cannot be written.
   func out(_ secret: borrowing Secret) throws(Failure) {
@@ -78,16 +78,16 @@ final class Console {
     try line.secret().withBytes { bytes throws(Failure) in try write(bytes) }
   }
 
-  /// The lines of `table`.
+  /// Prints the lines of `table`.
   ///
   /// - Throws: `failed` when they cannot be written.
   func out(_ table: Table) throws(Failure) {
     try write(Array(table.lines.flatMap { Array($0.utf8) + [UInt8(ascii: "\n")] }))
   }
 
-  /// All of `bytes`, in a form that is fit for a terminal where it is one.
+  /// Writes all of `bytes`, on a terminal in a form that is safe for it.
   ///
-  /// When the reader has gone, the process ends by SIGPIPE, as any filter does.
+  /// When the reader has gone, SIGPIPE ends the process, as with any filter.
   ///
   /// - Throws: `failed` when they cannot be written.
   func write(
@@ -96,7 +96,7 @@ final class Console {
     try check(output.write(bytes, as: content))
   }
 
-  /// All of `bytes`, in a form that is fit for a terminal where it is one.
+  /// Writes all of `bytes`, on a terminal in a form that is safe for it.
   ///
   /// - Throws: `failed` when they cannot be written.
   func write(_ bytes: [UInt8], as content: StandardStream.Content = .text) throws(Failure) {
@@ -105,7 +105,7 @@ final class Console {
     }
   }
 
-  /// After the last `piece` of a text: on a terminal the next line begins at its left edge.
+  /// Ends a text after its last `piece`: on a terminal the next line begins at the left edge.
   ///
   /// - Throws: `failed` when it cannot be written.
   func endText() throws(Failure) { try check(output.endText()) }
@@ -119,55 +119,55 @@ final class Console {
 
   // MARK: Standard error
 
-  /// A sentence for people, in lines of at most 79 columns; not with `-q`.
+  /// Prints a sentence for people, in lines of at most 79 columns; not with `-q`.
   func notice(_ text: String) {
     guard !isQuiet else { return }
     for line in Self.wrapped(shown(text)) { complain(line) }
   }
 
-  /// `Next: COMMAND`, a notice in one line, however long: half of a command is another one.
+  /// Prints the notice `Next: COMMAND` in one line, however long: half a command is another one.
   func next(_ command: String) {
     if !isQuiet { complain("Next: " + exact(command)) }
   }
 
-  /// A notice that holds text from elsewhere: one line, however long, that begins with `word`.
+  /// Prints a notice with foreign text: one line, however long, that begins with `word`.
   func notice(_ word: String, foreign text: String) {
     if !isQuiet { complain("\(word): " + shown(DisplayText.oneLine(text))) }
   }
 
-  /// `authctl: warning: TEXT`; not with `-q`.
+  /// Prints `authctl: warning: TEXT`; not with `-q`.
   func warn(_ text: String) {
     if !isQuiet { complain("authctl: warning: " + shown(text)) }
   }
 
-  /// A warning that `-q` does not silence.
+  /// Prints a warning that `-q` does not silence.
   func insist(_ text: String) { complain("authctl: warning: " + shown(text)) }
 
-  /// A line of foreign text that the caller has marked as such.
+  /// Prints a line of foreign text that the caller has marked as such.
   func remark(_ line: String) {
     complain(DisplayText.oneLine(redactor.mask(line), limit: 4096))
   }
 
-  /// `bytes` with every secret masked.
+  /// Returns `bytes` with every secret masked.
   func masked(_ bytes: [UInt8]) -> [UInt8] { bytes.withUnsafeBytes { redactor.mask($0) } }
 
-  /// The HTTP status line of a request that failed; not with `-q`.
+  /// Prints the HTTP status line of a request that failed; not with `-q`.
   func status(_ failure: Failure) {
     if !isQuiet { report(failure) }
   }
 
-  /// `hint: TEXT`, where no failure goes before; not with `-q`.
+  /// Prints `hint: TEXT` without a failure before it; not with `-q`.
   func hint(_ text: String) {
     if !isQuiet { complain("hint: " + shown(text)) }
   }
 
-  /// A line of `-v`, with the mark it begins with: `*` for authctl's own, `>` for what is sent,
-  /// `<` for what comes.
+  /// Prints a line of `-v`, which begins with `*` for authctl's own remarks, `>` for data sent,
+  /// `<` for data received.
   func verbose(_ line: @autoclosure () -> String) {
     if verbosity > 0 { complain(shown(line())) }
   }
 
-  /// The failure: authctl's sentence, the server's words, the hint; or one line of JSON. Also
+  /// Prints a failure: authctl's sentence, the server's words, the hint; or one line of JSON. Also
   /// with `-q`.
   func report(_ failure: Failure) {
     let server = DisplayText.server(failure.server.map(redactor.mask))
@@ -181,7 +181,7 @@ final class Console {
     complain(lines.joined(separator: "\n"))
   }
 
-  /// The failure as an object (design 2), masked.
+  /// Returns the failure as an object (design 2), masked.
   func json(_ failure: Failure) -> JSONValue {
     func text(_ value: String?) -> JSONValue { value.map { .string(exact($0)) } ?? .null }
     let server = DisplayText.server(failure.server.map(redactor.mask))
@@ -198,16 +198,16 @@ final class Console {
     ])
   }
 
-  /// Masked first: a secret that the limit cuts in two would not be found.
+  /// Masks before it cuts: the redactor would not find a secret that the limit cuts in two.
   private func shown(_ text: String, isMessage: Bool = true) -> String {
     DisplayText.oneLine(redactor.mask(text), limit: 2000, isMessage: isMessage)
   }
 
-  /// A command to paste, or a name: `acct:ada@host` in it is an account. URLs have no user
+  /// Shows a command to paste, or a name, in which `acct:ada@host` is an account. URLs have no user
   /// information here either.
   private func exact(_ text: String) -> String { shown(text, isMessage: false) }
 
-  /// A line of ASCII that lasts until the next one or nil, on a terminal; not with `-q`.
+  /// Shows a line of ASCII on a terminal until the next one or nil; not with `-q`.
   func passing(_ text: String?) {
     guard isErrTerminal, !isQuiet, text != nil || drawn > 0 else { return }
     let line = String(decoding: (text ?? "").utf8.prefix(max(0, columns - 1)), as: UTF8.self)
@@ -217,14 +217,14 @@ final class Console {
     Array(("\r" + line + rest + back).utf8).withUnsafeBytes { _ = errors.write($0, as: .asIs) }
   }
 
-  /// A piece of `--trace`, masked already.
+  /// Prints a piece of `--trace`, which is masked already.
   func traced(_ bytes: [UInt8]) {
     passing(nil)
     bytes.withUnsafeBytes { _ = errors.write($0) }
   }
 
-  // In one write(2), so that processes which share the stream do not mix their lines. There is
-  // nobody left to tell that standard error cannot be written.
+  // One write(2), so that processes which share the stream do not mix their lines. An error of
+  // standard error cannot be reported anywhere.
   private func complain(_ text: String) {
     passing(nil)
     Array((text + "\n").utf8).withUnsafeBytes { _ = errors.write($0) }
@@ -232,11 +232,11 @@ final class Console {
 
   // MARK: Rules
 
-  /// `text` in lines of at most 79 columns, less `indent`, broken at spaces; a longer word stays
-  /// whole.
+  /// Returns `text` in lines of at most 79 columns, less `indent`, broken at spaces; a longer word
+  /// stays whole.
   ///
-  /// A word that could pass for the beginning of a line of authctl's (`hint:`) or for a command to
-  /// a CI runner (`::`) never begins one (rule B4). Behind an indent any may.
+  /// A word that looks like a prefix of authctl's own (`hint:`) or a command to a CI runner (`::`)
+  /// never begins a line (rule B4), except after an indent.
   static func wrapped(_ text: String, indent: Int = 0) -> [String] {
     var lines: [String] = []
     var line = ""

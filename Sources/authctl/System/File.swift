@@ -1,11 +1,11 @@
 internal import AuthKit
 internal import Glibc
 
-/// Files that the command line names.
+/// Functions for files that the command line names.
 enum File {
-  /// The whole text of a small file; `-` is standard input.
+  /// Returns the whole text of a small file; `-` is standard input.
   ///
-  /// - Throws: `failed` when it cannot be read, `usage` when it is larger than 64 KiB or no UTF-8.
+  /// - Throws: `failed` when it cannot be read, `usage` when it is larger than 64 KiB or not UTF-8.
   static func text(_ path: String, option: String) throws(Failure) -> String {
     let descriptor = path == "-" ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC)
     func unreadable(_ error: SystemError) -> Failure {
@@ -26,13 +26,13 @@ enum File {
     return text
   }
 
-  /// Whether something has this name, be it a link to nothing.
+  /// Whether the path exists, even as a dangling link.
   static func exists(_ path: String) -> Bool {
     var status = stat()
     return lstat(path, &status) == 0
   }
 
-  /// What `error` says, or errno, in lower case.
+  /// Returns the text of `error`, by default of errno, in lower case.
   static func reason(_ error: SystemError = SystemError(errno)) -> String {
     error.reason.lowercased()
   }
@@ -44,14 +44,14 @@ extension Ownership {
   }
 }
 
-/// The file of `-D` or `--trace`: this user's alone, and never through a link (rule B14).
+/// The file of `-D` or `--trace`: private to this user, never opened through a link (rule B14).
 final class PrivateOutput {
   private let descriptor: Int32
   private let name: String
 
-  /// Opens the file, made empty.
+  /// Opens and truncates the file.
   ///
-  /// - Throws: `failed` when it cannot be written, or is a link or another user's.
+  /// - Throws: `failed` when it cannot be written, is a link or belongs to another user.
   init(_ path: String, option: String) throws(Failure) {
     name = "\(option) \(DisplayText.oneLine(path))"
     let flags = O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY
@@ -82,18 +82,18 @@ final class PrivateOutput {
   }
 }
 
-/// The file of `-o`: written beside its place and renamed when it is whole (rule B14).
+/// The file of `-o`: written next to its destination and renamed when complete (rule B14).
 final class OutputFile {
-  /// None where a device or a pipe is written directly.
+  /// nil when writing directly to a device or a pipe.
   private let file: AtomicFile?
   private let descriptor: Int32
-  /// The file's place, symbolic links resolved.
+  /// The destination, with symbolic links resolved.
   private let place: String
   private let mode: mode_t
-  /// Whether nothing may have its name already (`-O`).
+  /// Whether the file must not exist yet (`-O`).
   private let isNew: Bool
 
-  /// - Parameter isNew: nothing is overwritten (`-O`).
+  /// - Parameter isNew: whether to fail instead of overwriting a file (`-O`).
   init(_ path: String, isNew: Bool = false) throws(Failure) {
     self.isNew = isNew
     if isNew, File.exists(path) { throw Self.isThere(path) }
@@ -101,7 +101,7 @@ final class OutputFile {
     let exists = stat(path, &status) == 0
     let mask = umask(0)
     umask(mask)
-    // What comes from a server is not to run as the owner of the old file (rule B14).
+    // A server's file must not inherit setuid or setgid from the old file (rule B14).
     mode = exists ? status.st_mode & 0o777 : 0o666 & ~mask
     if exists, status.st_mode & S_IFMT != S_IFREG {
       (file, place) = (nil, path)
@@ -117,7 +117,7 @@ final class OutputFile {
     } catch { throw Self.unwritable(path, error) }
   }
 
-  /// Whether nobody sees what is written before `commit`.
+  /// Whether the written data stays invisible until `commit`.
   var isTemporary: Bool { file != nil }
 
   func write(_ bytes: UnsafeRawBufferPointer) throws(Failure) {
@@ -127,10 +127,10 @@ final class OutputFile {
     }
   }
 
-  /// Puts the whole file in its place.
+  /// Moves the complete file to its destination.
   func commit() throws(Failure) {
     guard let file else { return }
-    // A file system without modes takes the file all the same.
+    // Ignore the error: a file system without modes accepts the file anyway.
     fchmod(descriptor, mode)
     defer { abandon() }
     do throws(SystemError) { try file.commit(isReplacing: !isNew) } catch {
@@ -146,19 +146,19 @@ final class OutputFile {
       .failed, "\(option): cannot write \(DisplayText.oneLine(path)): \(File.reason(error))")
   }
 
-  /// What `-O` says of a name that is taken.
+  /// Returns the failure of `-O` for an existing file.
   static func isThere(_ path: String) -> Failure {
     Failure(
       .usage, "-O: \(DisplayText.oneLine(path)) is there already, and not overwritten",
       hint: "-o FILE overwrites")
   }
 
-  /// Leaves nothing behind; the old file stays.
+  /// Removes the temporary file; the old file stays.
   func abandon() { file?.abandon() }
 
   deinit { if file == nil { close(descriptor) } }
 
-  /// Where a symbolic link points; the path itself where it is no link.
+  /// Returns the final target of a symbolic link, or the path itself if it is not a link.
   private static func end(ofLink path: String) throws(Failure) -> String {
     var path = path
     for _ in 0..<40 {

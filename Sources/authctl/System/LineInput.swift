@@ -1,29 +1,29 @@
 internal import AuthKit
 internal import Glibc
 
-/// Lines of standard input, read as they come and held no longer than they are wanted.
+/// The lines of standard input, read as they arrive and not kept after use.
 struct LineInput {
   enum Line {
     case whole(ByteBuffer)
-    /// Longer than a body may be; it is passed over.
+    /// A line longer than a body may be; it is skipped.
     case tooLong
   }
 
-  /// Bytes.
+  /// The maximum length of a line in bytes.
   static let longest = 16 << 20
   private static let chunk = 65_536
 
   private var bytes: [UInt8] = []
-  /// Where the next line begins, and how far no line end was found.
+  /// The start of the next line; `searched` is the end of the part without a line end.
   private var start = 0
   private var searched = 0
   private var isSkipping = false
   private var isAtEnd = false
 
-  /// Whether there is nothing more to come.
+  /// Whether no more lines follow.
   var isExhausted: Bool { isAtEnd && start == bytes.count }
 
-  /// The next line, without its line end, when it has come.
+  /// Returns the next line, without its line end, if it has arrived.
   mutating func next() -> Line? {
     while true {
       let end = bytes[searched...].firstIndex(of: UInt8(ascii: "\n"))
@@ -58,7 +58,7 @@ struct LineInput {
     return line
   }
 
-  /// Reads once.
+  /// Calls read(2) once.
   ///
   /// - Throws: `failed` when standard input cannot be read.
   mutating func fill() throws(Failure) {

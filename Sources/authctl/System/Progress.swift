@@ -1,7 +1,7 @@
 internal import AuthKit
 
-/// The line that tells how a long transfer goes: on a terminal that shows nothing else of it, from
-/// the first second on, wiped at the end.
+/// The progress line of a long transfer: drawn after one second, on a terminal that does not show
+/// the body itself, and erased at the end.
 final class Progress {
   private struct Sample {
     var time: Double
@@ -14,13 +14,13 @@ final class Progress {
   private var isUpload = false
   private var samples: [Sample] = []
 
-  /// nil where nothing is drawn.
+  /// Returns nil when no line is drawn.
   init?(_ console: Console, savesBody: Bool) {
     guard console.isErrTerminal, savesBody || !console.isOutTerminal else { return nil }
     self.console = console
   }
 
-  /// Hears of the bytes of an answer and of what is sent, with their totals where they are known.
+  /// Updates the line with the bytes received and sent, and their totals if known.
   func update(_ received: Int, _ all: Int?, _ sent: Int, _ allSent: Int?) {
     let now = Clock.now().seconds
     guard !isOver, now - began >= 1 else { return }
@@ -33,7 +33,7 @@ final class Progress {
     console.passing(line(bytes, total, since: now - began))
   }
 
-  /// Wipes the line; nothing is drawn any more.
+  /// Erases the line and draws nothing afterwards.
   func end() {
     isOver = true
     console.passing(nil)
@@ -58,7 +58,7 @@ final class Progress {
     return text
   }
 
-  /// `512 B`, `1.5 MB`: decimal units, at most four characters of number.
+  /// Returns `512 B` or `1.5 MB`: decimal units, a number of at most four characters.
   private static func size(_ bytes: Double) -> String {
     var value = bytes
     var unit = "B"

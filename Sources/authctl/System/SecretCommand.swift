@@ -2,7 +2,7 @@ internal import AuthKit
 internal import CSystem
 internal import Glibc
 
-/// A `--…-command`: a program of the user's that prints a secret (rule A11).
+/// A `--…-command`: a command of the user's that prints a secret (rule A11).
 struct SecretCommand {
   private static let mostOutput = 65536
   private static let mostComplaint = 2048
@@ -16,7 +16,7 @@ struct SecretCommand {
   ///   - command: for `/bin/sh -c`.
   ///   - option: the option that gave it, for messages.
   ///   - environment: this process's; the command gets it without secrets.
-  ///   - secondsAllowed: after so long the command and its children are killed.
+  ///   - secondsAllowed: the time after which the command and its children are killed.
   init(
     _ command: String, option: String, environment: [String: String], secondsAllowed: Int = 60
   ) {
@@ -26,9 +26,9 @@ struct SecretCommand {
     self.secondsAllowed = secondsAllowed
   }
 
-  /// The first line that `command` prints, as the secret that it is to be.
+  /// Runs `command` and returns the first line that it prints, as a secret.
   ///
-  /// - Throws: as `run`; `usage` for a line that is not fit to be one.
+  /// - Throws: as `run`; `usage` for a line that cannot be a secret.
   static func first(
     _ kind: SecretKind, of command: String, option: String, environment: [String: String],
     secondsAllowed: Int = 60
@@ -42,18 +42,18 @@ struct SecretCommand {
     }
   }
 
-  /// What the command printed, all of it.
+  /// Runs the command and returns everything that it printed.
   ///
-  /// A signal that ends this process ends the command too, as it is in a process group of its own
-  /// and does not hear the terminal.
+  /// A signal that ends this process is passed on to the command, which runs in its own process
+  /// group and gets no signals from the terminal.
   ///
-  /// - Throws: `inputNeeded`, with what the command wrote to standard error, when it failed, was
-  ///   killed, ran out of time or printed more than 64 KiB; `failed` when it cannot be started.
+  /// - Throws: `inputNeeded`, with the command's standard error, when it failed, was killed, timed
+  ///   out or printed more than 64 KiB; `failed` when it cannot be started.
   func run() throws(Failure) -> Secret {
     let relay = try SignalRelay(SignalRelay.endings + [SIGTSTP, SIGCHLD])
     defer {
       relay.end()
-      // For an outer relay, whose child's end may have been taken for ours.
+      // For an outer relay: this one may have consumed the SIGCHLD of its child.
       raise(SIGCHLD)
     }
     let output = try Pipe()
@@ -87,7 +87,7 @@ struct SecretCommand {
       case nil: break
       case SIGCHLD:
         guard let status = Self.reap(child, options: WNOHANG) else { continue }
-        // What it wrote before it ended; descendants may hold the pipe open for long.
+        // Read the rest of its output now; descendants may hold the pipe open for long.
         output.read(atMost: Self.mostOutput + 1)
         complaint.read(atMost: Self.mostComplaint)
         if output.count > Self.mostOutput { throw failure("printed more than 64 KiB", complaint) }
@@ -118,12 +118,12 @@ struct SecretCommand {
     return Failure(.inputNeeded, "\(option): the command \(what)\(words)")
   }
 
-  /// The wait status, or nil while the child runs.
+  /// Returns the wait status, or nil while the child runs.
   private static func reap(_ child: pid_t, options: Int32) -> Int32? {
     var status: Int32 = 0
     var result: pid_t
     repeat { result = waitpid(child, &status, options) } while result < 0 && errno == EINTR
-    // Somebody else has reaped it: nobody can say that it did well.
+    // Something else reaped the child: its status is unknown and counts as a failure.
     return result == child ? status : result < 0 ? authctl_wait_status(1) : nil
   }
 
@@ -133,7 +133,7 @@ struct SecretCommand {
       ? "ended with status \(authctl_exit_status(status))" : "was ended by signal \(signal)"
   }
 
-  /// Milliseconds on a clock that nobody sets.
+  /// Returns milliseconds on a monotonic clock.
   private static func now() -> Int {
     var time = timespec()
     clock_gettime(CLOCK_MONOTONIC, &time)
@@ -149,8 +149,8 @@ struct SecretCommand {
     posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0)
     posix_spawn_file_actions_adddup2(&actions, output.writeEnd, STDOUT_FILENO)
     posix_spawn_file_actions_adddup2(&actions, complaint.writeEnd, STDERR_FILENO)
-    // Connections of libcurl may be open by now, and are not the command's; nor is what this process
-    // inherited. Without /proc those of a usual limit are closed: glibc passes over the rest.
+    // The command must not get open connections of libcurl, nor descriptors that this process
+    // inherited. Without /proc, close those below the usual limit: glibc ignores closed ones.
     for descriptor in Child.openDescriptors() ?? Set(3..<1024) where descriptor > STDERR_FILENO {
       posix_spawn_file_actions_addclose(&actions, descriptor)
     }
@@ -183,9 +183,9 @@ struct SecretCommand {
   }
 }
 
-/// A pipe from a child, and what has come out of it, wiped when it goes.
+/// A pipe from a child and the bytes read from it, which are wiped on deinit.
 private final class Pipe {
-  /// -1 once it has ended: poll(2) passes over it.
+  /// -1 after the end of input: poll(2) ignores it.
   private(set) var readEnd: Int32
   private(set) var writeEnd: Int32
   private var builder = SecretBuilder(capacity: 4096)
@@ -210,11 +210,11 @@ private final class Pipe {
     writeEnd = -1
   }
 
-  /// Takes what is there; what is more than `limit` in all is thrown away.
+  /// Reads the available bytes; discards those beyond `limit` in all.
   func read(atMost limit: Int) {
     guard readEnd >= 0 else { return }
     withUnsafeTemporaryAllocation(byteCount: 4096, alignment: 1) { chunk in
-      // So many rounds at most, for a child that writes without end.
+      // Limit the rounds, for a child that writes without end.
       for _ in 0..<64 {
         let count = Glibc.read(readEnd, chunk.baseAddress, chunk.count)
         if count > 0 {

@@ -1,7 +1,7 @@
 internal import AuthKit
 internal import Glibc
 
-/// The secrets that a command may be given, in the order in which their `-stdin` options read
+/// The kinds of secrets that a command accepts, in the order in which their `-stdin` options read
 /// (design 2).
 enum SecretKind: Int, CaseIterable {
   case password
@@ -13,7 +13,7 @@ enum SecretKind: Int, CaseIterable {
   case keyPassphrase
   case proxyUser
 
-  /// What it is called in messages.
+  /// The name in messages.
   var name: String {
     switch self {
     case .password: "password"
@@ -27,7 +27,7 @@ enum SecretKind: Int, CaseIterable {
     }
   }
 
-  /// What its options begin with: `--STEM-stdin`.
+  /// The beginning of its options: `--STEM-stdin`.
   var stem: String {
     switch self {
     case .password: "password"
@@ -54,7 +54,7 @@ enum SecretKind: Int, CaseIterable {
     }
   }
 
-  /// The most bytes it may have. Tokens that list groups and rights pass 4 KiB.
+  /// The maximum number of bytes. Tokens that list groups and rights exceed 4 KiB.
   var limit: Int {
     switch self {
     case .password, .otp, .clientSecret, .appKey, .keyPassphrase, .proxyUser: 4096
@@ -63,7 +63,7 @@ enum SecretKind: Int, CaseIterable {
   }
 }
 
-/// What the command line says about one secret.
+/// The source of one secret on the command line.
 struct SecretSource {
   var kind: SecretKind
   /// `--STEM-stdin`.
@@ -74,7 +74,7 @@ struct SecretSource {
   var descriptor: Int32?
   /// `--STEM-command CMD`.
   var command: String?
-  /// The variable that names the file, where no option does.
+  /// The variable that names the file, if no option does.
   var variable: String?
 
   /// Whether an option gives it.
@@ -91,9 +91,9 @@ struct SecretSource {
   }
 }
 
-/// Gets secrets from where the command line and the environment say (design 4).
+/// Reads secrets from the sources that the command line and the environment name (design 4).
 ///
-/// Nothing is read before it is asked for, but lines of standard input are taken in the order of
+/// It reads nothing before a caller asks for it, but takes lines of standard input in the order of
 /// `SecretKind`, whichever is asked for first.
 final class SecretReader {
   private let environment: [String: String]
@@ -126,14 +126,14 @@ final class SecretReader {
   /// Whether an option gives it.
   func hasOption(for kind: SecretKind) -> Bool { sources[kind] != nil }
 
-  /// Whether an option or a variable gives it, so that nobody need be asked.
+  /// Whether an option or a variable gives it, so that no prompt is needed.
   func isGiven(_ kind: SecretKind) -> Bool {
     sources[kind] != nil || kind.variable.map { environment[$0.rawValue] != nil } ?? false
   }
 
-  /// The secret; without an option and a variable, what `prompt` answers.
+  /// Returns the secret; without an option or a variable, the result of `prompt`.
   ///
-  /// Files are read and commands run at each call; a line of a stream is read once and kept.
+  /// Each call reads the file or runs the command again; a line of a stream is read only once.
   ///
   /// - Throws: `usage` for an unfit secret or file, `inputNeeded` when a stream has ended or a
   ///   command failed, and what `prompt` throws.
@@ -162,7 +162,7 @@ final class SecretReader {
       let line = try Self.line(from: descriptor, kind, "descriptor \(descriptor)", option)
       lines[kind] = SharedSecret(line)
     }
-    // Given away, so that nothing of it stays here; a stream has no second line for it.
+    // Hand the line over, so that no copy stays here; a stream has no second line for it.
     if let line = lines[kind] {
       lines[kind] = nil
       sources[kind] = nil
@@ -197,13 +197,13 @@ final class SecretReader {
     }
   }
 
-  /// One line, read byte by byte: what follows belongs to the next option, to `-d @-`, or to the
-  /// child of `exec`.
+  /// Reads one line byte by byte: the rest belongs to the next option, to `-d @-`, or to the child
+  /// of `exec`.
   private static func line(
     from descriptor: Int32, _ kind: SecretKind, _ stream: String, _ option: String
   ) throws(Failure) -> Secret {
     var line = SecretBuilder(capacity: kind.limit + 2)
-    // Room for the line and its CR LF; anything longer is refused below for its length.
+    // Room for the line and its CR LF; the check below rejects anything longer.
     while line.count < kind.limit + 2 {
       let byte: UInt8?
       do throws(SystemError) { byte = try Descriptor.byte(descriptor) } catch {
@@ -233,7 +233,7 @@ final class SecretReader {
       && descriptor != STDIN_FILENO
   }
 
-  // Children are to get the descriptors that the caller passed, less this one (rule B11).
+  // Children inherit the descriptors that the caller passed, except this one (rule B11).
   private static func keepToOurselves(_ descriptor: Int32, _ option: String) throws(Failure) {
     let flags = descriptor < 0 ? -1 : fcntl(descriptor, F_GETFD)
     guard flags >= 0 else { throw Failure(.usage, "\(option): \(descriptor) is not open") }

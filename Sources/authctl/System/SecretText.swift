@@ -1,22 +1,22 @@
 internal import AuthKit
 
-/// What a secret may be, wherever it comes from (rule C8).
+/// The checks of a secret from any source (rule C8).
 enum SecretText {
-  /// The bytes up to the first LF, without a CR before it; all of them when there is no LF.
+  /// Returns the bytes up to the first LF, without a CR before it; all of them if there is no LF.
   static func firstLine(_ bytes: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
     guard let end = bytes.firstIndex(of: UInt8(ascii: "\n")) else { return bytes }
     let line = UnsafeRawBufferPointer(rebasing: bytes[..<end])
     return line.last == UInt8(ascii: "\r") ? .init(rebasing: line.dropLast()) : line
   }
 
-  /// The bytes without one LF or CR LF at their end.
+  /// Returns the bytes without one LF or CR LF at the end.
   static func withoutLineEnd(_ bytes: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
     guard bytes.last == UInt8(ascii: "\n") else { return bytes }
     let line = UnsafeRawBufferPointer(rebasing: bytes.dropLast())
     return line.last == UInt8(ascii: "\r") ? .init(rebasing: line.dropLast()) : line
   }
 
-  /// A secret as typed, or a failure that says what is wrong with it, never what it is.
+  /// Checks a typed secret; the failure names the mistake, never the secret.
   static func checked(
     _ line: borrowing Secret, name: String, limit: Int
   ) throws(Failure) -> Secret {
@@ -25,13 +25,13 @@ enum SecretText {
     }
   }
 
-  /// `bytes` as a secret.
+  /// Returns `bytes` as a secret.
   ///
   /// - Parameters:
-  ///   - name: what it is ("password").
+  ///   - name: the name of the secret ("password").
   ///   - source: the option or variable that gave it, for the message.
   ///   - limit: the most bytes it may have.
-  /// - Throws: `usage` when it is empty, too long, no UTF-8 or has control bytes.
+  /// - Throws: `usage` when it is empty, too long, not UTF-8 or has control bytes.
   static func checked(
     _ bytes: UnsafeRawBufferPointer, name: String, from source: String?, limit: Int
   ) throws(Failure) -> Secret {

@@ -2,11 +2,11 @@ internal import AuthKit
 internal import CSystem
 internal import Glibc
 
-// A signal handler carries no value and may only call what signal-safety(7) lists; so it writes
-// the signal's number into this one pipe, which is made once and never closed.
+// A signal handler captures no values and may only call the functions in signal-safety(7), so it
+// writes the signal's number to this pipe, which is created once and never closed.
 private let wakePipe = makeWakePipe()
 
-// Beside the signal's number, which is 64 at most.
+// A flag in the byte of the signal's number, which is at most 64.
 private let fromKernel: UInt8 = 0x80
 
 private func makeWakePipe() -> (readEnd: Int32, writeEnd: Int32)? {
@@ -20,10 +20,10 @@ private func makeWakePipe() -> (readEnd: Int32, writeEnd: Int32)? {
   return (ends[0], ends[1])
 }
 
-/// Turns signals into bytes on a descriptor, for as long as something must be put right before
-/// they may take effect: echo on a terminal, a child that runs.
+/// Turns signals into bytes on a descriptor while something needs cleanup before they take
+/// effect: echo on a terminal, a running child.
 ///
-/// A mask would not do: threads of GLib and libcurl that exist already would take the signal.
+/// A signal mask is not enough: existing threads of GLib and libcurl would receive the signal.
 /// Relays may be nested; the inner one ends first.
 final class SignalRelay {
   /// The signals by which a user or the system ends a program.
@@ -33,9 +33,9 @@ final class SignalRelay {
   private var replaced: [(number: Int32, action: sigaction)] = []
 
   /// Relays `numbers`, except those that this process was started to ignore (nohup, `&` in a
-  /// script). SIGCHLD is always relayed: where it is ignored, wait(2) has nothing to tell.
+  /// script). SIGCHLD is always relayed: if it is ignored, wait(2) gets no status.
   ///
-  /// - Throws: `failed` without a pipe.
+  /// - Throws: `failed` when there is no pipe.
   init(_ numbers: [Int32]) throws(Failure) {
     guard let wakePipe else {
       throw Failure(.failed, "cannot open a pipe: \(String(cString: strerror(errno)))")
@@ -50,21 +50,21 @@ final class SignalRelay {
     }
   }
 
-  /// What poll(2) is to wait for besides the caller's own descriptors.
+  /// The descriptor for poll(2), besides the caller's own.
   var descriptor: Int32 { readEnd }
 
-  /// The next signal that has come, if any.
+  /// Returns the next pending signal, if any.
   func next() -> Int32? { nextWithSender()?.signal }
 
-  /// The next signal that has come, if any, and whether the kernel sent it (a key of the terminal)
-  /// and no process.
+  /// Returns the next pending signal, if any, and whether the kernel (a key on the terminal), not a
+  /// process, sent it.
   func nextWithSender() -> (signal: Int32, isFromKernel: Bool)? {
     var byte: UInt8 = 0
     guard read(readEnd, &byte, 1) == 1 else { return nil }
     return (Int32(byte & ~fromKernel), byte & fromKernel != 0)
   }
 
-  /// Stops this process as SIGTSTP would have; returns when it is continued.
+  /// Stops this process as SIGTSTP does without a relay; returns when it continues.
   func stopProcess() {
     var old = sigaction()
     for entry in replaced where entry.number == SIGTSTP { old = entry.action }
@@ -73,7 +73,7 @@ final class SignalRelay {
     Self.install(SIGTSTP)
   }
 
-  /// Puts the dispositions back; signals that came and were not looked at take effect now.
+  /// Restores the dispositions; pending signals take effect now.
   func end() {
     guard !replaced.isEmpty else { return }
     for var entry in replaced { sigaction(entry.number, &entry.action, nil) }
@@ -83,8 +83,8 @@ final class SignalRelay {
     for number in left { raise(number) }
   }
 
-  /// Ends the relay and lets `number` do what it would have done without it. Where that does not
-  /// end the process, because an outer relay took it, the failure is for the caller to throw.
+  /// Ends the relay and lets `number` take effect. If that does not end the process, because an
+  /// outer relay received the signal, the caller throws the returned failure.
   func reraise(_ number: Int32) -> Failure {
     end()
     raise(number)
@@ -96,7 +96,7 @@ final class SignalRelay {
     action.__sigaction_handler.sa_sigaction = { number, info, _ in
       let saved = errno
       var byte = UInt8(truncatingIfNeeded: number)
-      // https://man7.org/linux/man-pages/man2/sigaction.2.html: above 0 is the kernel's own.
+      // https://man7.org/linux/man-pages/man2/sigaction.2.html: above 0 means from the kernel.
       if let info, info.pointee.si_code > 0 { byte |= fromKernel }
       if let wakePipe { _ = Glibc.write(wakePipe.writeEnd, &byte, 1) }
       errno = saved

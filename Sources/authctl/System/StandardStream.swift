@@ -1,13 +1,13 @@
 internal import AuthKit
 internal import Glibc
 
-/// Standard output or standard error: everything that authctl writes to either passes here.
+/// Standard output or standard error: all of authctl's output to either passes here.
 ///
-/// On a terminal no character passes that could act on it or hide in the text: control characters
-/// (C1 and DEL too), bidirectional and zero-width ones, U+2028 and U+2029, a lone CR (rule
-/// B4). Into a pipe or a file bytes pass as they are.
+/// On a terminal it replaces every character that could act on it or hide in the text: control
+/// characters (C1 and DEL too), bidirectional and zero-width ones, U+2028 and U+2029, a lone CR
+/// (rule B4). A pipe or a file gets the bytes unchanged.
 final class StandardStream {
-  /// What the bytes are, which decides how a terminal gets them.
+  /// The kind of content, which decides how it is made safe for a terminal.
   enum Content {
     /// A whole text, in the form of `Caret`.
     case text
@@ -15,7 +15,7 @@ final class StandardStream {
     case piece
     /// JSON: characters are replaced by `\u` escapes, so that it stays the same JSON.
     case json
-    /// Nothing is replaced: authctl's own colours and movements, and what `--raw` asks for.
+    /// Nothing is replaced: authctl's own colours and cursor movements, and output with `--raw`.
     case asIs
   }
 
@@ -26,24 +26,24 @@ final class StandardStream {
   private var caret = Caret()
   private var lastByte = UInt8(ascii: "\n")
 
-  /// Standard output, or else standard error.
+  /// Creates standard error if `isError` is true, otherwise standard output.
   init(isError: Bool = false) {
     descriptor = isError ? STDERR_FILENO : STDOUT_FILENO
     isTerminal = isatty(descriptor) == 1
   }
 
-  /// Its width in columns; nil where it is no terminal, or one that does not know.
+  /// The width in columns; nil if it is not a terminal or the width is unknown.
   var columns: Int? {
     var size = winsize()
     guard ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return nil }
     return Int(size.ws_col)
   }
 
-  /// Writes everything, in one write(2) where the system takes it.
+  /// Writes everything, in one write(2) if the system accepts it.
   ///
   /// - Returns: 0, or the error number of write(2).
   func write(_ bytes: UnsafeRawBufferPointer, as content: Content = .text) -> Int32 {
-    // Most of it is plain: no copy is made, which for a secret nobody would wipe.
+    // Most output is plain and needs no copy, which would not be wiped for a secret.
     guard isTerminal, caret.holdsBack || !bytes.allSatisfy(Self.isPlain) else { return put(bytes) }
     switch content {
     case .text, .piece:
@@ -57,7 +57,7 @@ final class StandardStream {
     }
   }
 
-  /// Writes what a last `piece` held back, and on a terminal the line end that it lacks.
+  /// Writes what the last `piece` held back and, on a terminal, a missing line end.
   ///
   /// - Returns: 0, or the error number of write(2).
   func endText() -> Int32 {

@@ -1,6 +1,6 @@
 internal import AuthKit
 
-/// Columns for people: padded by display width, two blanks between, a mark in front of the default.
+/// A table for people: padded by display width, two blanks between columns, a mark on the default.
 struct Table {
   /// The names above the columns.
   var header: [String]?
@@ -27,7 +27,7 @@ struct Table {
       var line = row.marked ? "* " : "  "
       for (column, cell) in row.cells.enumerated() {
         line += cell
-        // Nothing follows an empty rest of the row: no blanks at the end of a line.
+        // If the rest of the row is empty, add no blanks at the end of the line.
         guard row.cells[(column + 1)...].contains(where: { !$0.isEmpty }) else { break }
         line += String(repeating: " ", count: widths[column] - Self.width(of: cell) + 2)
       }
@@ -35,8 +35,8 @@ struct Table {
     }
   }
 
-  /// The columns that a terminal gives `text`: none for marks that combine, two for East Asian
-  /// wide characters and emoji (Unicode Standard Annex 11).
+  /// Returns the columns that `text` takes on a terminal: none for combining marks, two for East
+  /// Asian wide characters and emoji (Unicode Standard Annex 11).
   static func width(of text: String) -> Int {
     text.unicodeScalars.reduce(0) { sum, scalar in
       switch scalar.value {

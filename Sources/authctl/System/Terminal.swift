@@ -1,9 +1,9 @@
 internal import AuthKit
 internal import Glibc
 
-/// The terminal of the person who is there: `/dev/tty`, whatever the standard streams are.
+/// The user's terminal: `/dev/tty`, whatever the standard streams are.
 final class Terminal {
-  // A line of more than 4095 bytes is cut by the kernel without a word (N_TTY_BUF_SIZE).
+  // The kernel silently cuts a line of more than 4095 bytes (N_TTY_BUF_SIZE).
   private static let longestLine = 4094
 
   private let descriptor: Int32
@@ -12,21 +12,21 @@ final class Terminal {
 
   deinit { close(descriptor) }
 
-  /// Whether there is a controlling terminal, wherever the streams go.
+  /// Whether there is a controlling terminal, even if the streams are redirected.
   static let isThere = open() != nil
 
-  /// The controlling terminal; nil when there is none (cron, CI, a service).
+  /// Opens the controlling terminal; returns nil when there is none (cron, CI, a service).
   static func open() -> Terminal? {
-    // Not blocking: a line may be taken back (^U, ^Z) between poll(2) and read(2).
+    // Non-blocking: ^U or ^Z may discard a line between poll(2) and read(2).
     let descriptor = Glibc.open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC | O_NONBLOCK)
     return descriptor < 0 ? nil : Terminal(descriptor)
   }
 
-  /// Asks for a secret; `text: ` is shown, what is typed is not, unless `echo` says so.
+  /// Asks for a secret with the prompt `text: ` and hides the input unless `echo` is true.
   ///
-  /// Echo is on again whatever ends the question. ^Z stops, `fg` asks anew.
+  /// Echo is restored however the prompt ends. ^Z stops the process, `fg` asks again.
   ///
-  /// - Parameter name: what it is, for messages ("password").
+  /// - Parameter name: the name of the secret, for messages ("password").
   /// - Throws: `inputNeeded` at the end of input (^D), `usage` for an empty or too long line and
   ///   for bytes that a secret may not hold (rule C8), `failed` when echo cannot be turned off.
   func prompt(_ text: String, for name: String, echo: Bool = false) throws(Failure) -> Secret {
@@ -35,10 +35,10 @@ final class Terminal {
     return try SecretText.checked(line, name: name, limit: Self.longestLine)
   }
 
-  /// Asks for a line: `text: `, or `text [standard]: ` when Enter alone means `standard`.
+  /// Asks for a line: `text: `, or `text [standard]: ` when an empty line means `standard`.
   ///
-  /// - Parameter onNextLine: for long questions, the answer is typed behind `> ` below.
-  /// - Throws: `inputNeeded` at the end of input, `usage` for bytes no answer may hold.
+  /// - Parameter onNextLine: for long questions, asks for the answer after `> ` on the next line.
+  /// - Throws: `inputNeeded` at the end of input, `usage` for bytes that an answer may not hold.
   func ask(
     _ text: String, default standard: String? = nil, onNextLine: Bool = false
   ) throws(Failure) -> String {
@@ -51,7 +51,7 @@ final class Terminal {
       .withBytes { String(decoding: $0, as: UTF8.self) }
   }
 
-  /// Asks until it is told yes or no; Enter alone means `standard`.
+  /// Asks until the answer is yes or no; an empty line means `standard`.
   ///
   /// - Throws: `inputNeeded` at the end of input.
   func confirm(_ question: String, default standard: Bool) throws(Failure) -> Bool {
@@ -69,7 +69,7 @@ final class Terminal {
     }
   }
 
-  /// Lines to be read before a question.
+  /// Shows lines before a question.
   func show(_ lines: [String]) {
     for line in lines { write(DisplayText.oneLine(line, limit: 2000) + "\n") }
   }
@@ -108,10 +108,10 @@ final class Terminal {
           stoppedHere = true
         }
         line.clear()
-        // The shell may have changed the settings meanwhile; ours is only the echo.
+        // The shell may have changed the settings meanwhile; authctl changes only the echo.
         let resumed = try hideInput()
         if signal == SIGTSTP { original = resumed }
-        // Over the first one, where the cursor still stands behind it.
+        // Overwrite the first prompt if the cursor is still on its line.
         write("\r" + question)
       } else {
         tcsetattr(descriptor, TCSANOW, &original)
@@ -121,10 +121,10 @@ final class Terminal {
     }
   }
 
-  /// Turns echo off, except for the newline; gives the settings of before.
+  /// Turns echo off, except for the newline; returns the previous settings.
   private func hideInput() throws(Failure) -> termios {
-    // In the background the settings are the shell's own: wait for `fg`, as tcsetattr(3) would,
-    // before they are read. Where nothing can stop this process, go on.
+    // In the background the settings are the shell's own: wait for `fg`, as tcsetattr(3) does,
+    // before reading them. If nothing can stop this process, continue.
     for _ in 0..<3 where tcgetpgrp(descriptor) != getpgrp() { kill(0, SIGTTOU) }
     var settings = termios()
     guard tcgetattr(descriptor, &settings) == 0 else { throw unusable("tcgetattr failed") }
@@ -143,7 +143,7 @@ final class Terminal {
       hint: "give the secret by an option, such as --password-stdin")
   }
 
-  /// Waits for input or a signal; the signal, when there is one.
+  /// Waits for input or a signal; returns the signal, if any.
   private func wait(for relay: SignalRelay?) -> Int32? {
     var waiting = [pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)]
     if let relay {
@@ -153,7 +153,7 @@ final class Terminal {
     return relay?.next()
   }
 
-  /// Reads what is there; true when the line is complete.
+  /// Reads the available input; returns true when the line is complete.
   private func readInput(into line: LineBuffer, _ name: String) throws(Failure) -> Bool {
     switch line.read(from: descriptor) {
     case .line: return true
@@ -174,7 +174,7 @@ final class Terminal {
   }
 }
 
-/// A line as it is typed, wiped when it goes.
+/// A line as the user types it, wiped on deinit.
 private final class LineBuffer {
   enum Step {
     case line
@@ -186,7 +186,7 @@ private final class LineBuffer {
   private let buffer: UnsafeMutableRawBufferPointer = .allocate(byteCount: 8192, alignment: 1)
   private var used = 0
 
-  /// One read(2). A line longer than the buffer counts as complete: it is refused for its length.
+  /// Calls read(2) once. A line longer than the buffer counts as complete: it is rejected later.
   func read(from descriptor: Int32) -> Step {
     let rest = UnsafeMutableRawBufferPointer(rebasing: buffer[used...])
     let count = Glibc.read(descriptor, rest.baseAddress, rest.count)

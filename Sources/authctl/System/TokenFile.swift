@@ -3,8 +3,8 @@ internal import Glibc
 
 /// The file `token` in a folder of its own, for as long as a program of `exec` runs (rule B11).
 ///
-/// The folder is locked while this process lives: what a killed one left is known by its free lock
-/// and taken away by the next.
+/// The folder is locked while this process runs. An unlocked folder was left by a killed process,
+/// and the next process removes it.
 final class TokenFile {
   /// The folder, 0700.
   let folder: String
@@ -12,9 +12,10 @@ final class TokenFile {
   /// The file.
   var path: String { folder + "/token" }
 
-  /// Makes the folder below `parent`, which is made where it is not there.
+  /// Creates the folder in `parent`, which it creates if needed.
   ///
-  /// - Throws: `failed` when it cannot be made.
+  /// - Throws: `failed` when it cannot be created, `storeMissing` when `parent` is not private to
+  ///   this user, `usage` when its path is not valid UTF-8.
   init(below parent: String) throws(Failure) {
     if mkdir(parent, 0o700) != 0, errno != EEXIST { throw Self.unusable(parent) }
     guard Self.isOwnAlone(parent) else {
@@ -22,7 +23,7 @@ final class TokenFile {
         .storeMissing, "\(DisplayText.oneLine(parent)) is not a folder of yours alone",
         hint: "--token-dir DIR names another")
     }
-    // The program may go to another folder.
+    // The program may change its working directory.
     guard let absolute = realpath(parent, nil) else { throw Self.unusable(parent) }
     defer { free(absolute) }
     guard let parent = String(validatingCString: absolute) else {
@@ -31,7 +32,7 @@ final class TokenFile {
         hint: "--token-dir DIR names another")
     }
     Self.sweep(parent)
-    // A folder without its lock yet looks like one left over: another process may take it away.
+    // Until it is locked, a new folder looks abandoned: another process may remove it.
     for _ in 0..<100 {
       if let made = try Self.makeLocked(below: parent) {
         (folder, descriptor) = made
@@ -41,7 +42,7 @@ final class TokenFile {
     throw Self.unusable(parent)
   }
 
-  /// A new folder and its lock; nil when another process took it away in between.
+  /// Creates and locks a folder; returns nil when another process removed it in between.
   private static func makeLocked(
     below parent: String
   ) throws(Failure) -> (folder: String, descriptor: Int32)? {
@@ -60,18 +61,18 @@ final class TokenFile {
     return nil
   }
 
-  /// The folder that the system gives a user for such things, or nil.
+  /// Returns the user's runtime folder, or nil.
   static func runtimeFolder(_ environment: [String: String]) -> String? {
     let candidates = [environment["XDG_RUNTIME_DIR"], "/run/user/\(geteuid())"].compactMap { $0 }
     return candidates.first(where: isPrivate)
   }
 
-  /// Whether `folder` is a whole path of a folder that is this user's alone.
+  /// Whether `folder` is an absolute path of a folder that is private to this user.
   static func isPrivate(_ folder: String) -> Bool {
     folder.utf8.first == UInt8(ascii: "/") && isOwnAlone(folder)
   }
 
-  /// Whether `folder` is one, no link to one, and this user's alone.
+  /// Whether `folder` is a folder, not a link, and private to this user.
   private static func isOwnAlone(_ folder: String) -> Bool {
     var status = stat()
     guard lstat(folder, &status) == 0, status.st_mode & S_IFMT == S_IFDIR else { return false }
@@ -79,7 +80,7 @@ final class TokenFile {
     return ownership.isOwn && !ownership.isOpenToOthers
   }
 
-  /// Puts `token` in place of what is there, whole at any moment.
+  /// Replaces the token atomically.
   ///
   /// - Throws: `failed` when it cannot be written.
   func write(_ token: borrowing Secret) throws(Failure) {
@@ -92,7 +93,7 @@ final class TokenFile {
     } catch { throw Self.unusable(folder, error) }
   }
 
-  /// Takes file and folder away.
+  /// Removes the file and the folder.
   func remove() { Self.remove(folder) }
 
   private static func remove(_ folder: String) {
@@ -101,7 +102,7 @@ final class TokenFile {
     rmdir(folder)
   }
 
-  /// Takes away what processes have left that live no more.
+  /// Removes the folders of processes that no longer run.
   private static func sweep(_ parent: String) {
     guard let stream = opendir(parent) else { return }
     defer { closedir(stream) }
