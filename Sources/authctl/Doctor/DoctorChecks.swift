@@ -49,8 +49,7 @@ struct DoctorChecks {
     }
   }
 
-  /// Checks the folder of locks: it must exist, be ours, and be on a file system with working
-  /// locks.
+  /// Checks that the folder of locks exists and is ours, and that locks work there.
   private mutating func state() {
     do throws(Failure) {
       let folder = app.stateFolder()

@@ -34,7 +34,6 @@ enum DownloadName {
   }
 
   /// The name in a Content-Disposition (RFC 6266): `filename*=UTF-8''…` before `filename=…`.
-  /// `filename=…`.
   static func given(by field: String) -> String? {
     var plain: String?
     var rest = Array(field.utf8)[...]
