@@ -168,13 +168,13 @@ struct Exec: Command {
 
   // MARK: - Environment
 
-  /// Variables that `--env` refuses: they find programs, or say which API a token is for.
+  /// Variables that `--env` refuses: they decide what runs, or say which API a token is for.
   private static let forbidden =
     ["PATH", "IFS", "BASH_ENV", "ENV"] + [Variable.url, .profile].map(\.rawValue)
   private static let forbiddenStarts = ["LD_", Variable.token.rawValue + "_"]
 
-  /// Returns the program's variables. Whatever it gets of the session, it gets with that API's
-  /// name; an inherited token, for whatever API, is removed (rule A1).
+  /// Returns the program's variables: what it gets of the session, and the API that this is for. An
+  /// inherited token, for whatever API, is removed (rule A1).
   private func environment(
     for handed: HandedSession, _ variables: [(name: String, template: String)],
     _ keeper: SessionKeeper, _ app: App
@@ -185,7 +185,7 @@ struct Exec: Command {
     for name in envKeep { environment[name] = app.environment[name] }
     let profile = keeper.api.profile
     environment[.url] = profile.url
-    // An API from AUTHCTL_URL only has no profile name.
+    // Without a file, the API is described by AUTHCTL_URL only and has no profile name.
     environment[.profile] = profile.file == nil ? nil : profile.name
     if env.isEmpty, !file { environment[.token] = try handed.text("{access_token}") }
     for variable in variables {

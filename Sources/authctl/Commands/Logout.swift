@@ -214,7 +214,7 @@ private struct Others {
 
   /// Ends the sessions of `account` in these stores, and adds the results to `end`.
   ///
-  /// - Throws: the server's refusal, with `requireRevocation`.
+  /// - Throws: the reason why the server did not end one, with `requireRevocation`.
   func end(
     _ account: String, requireRevocation: Bool, into end: inout SessionKeeper.Ended
   ) throws(Failure) {

@@ -184,7 +184,7 @@ struct DoctorChecks {
     if names.contains(name) { reportMistaken(name) } else { checks.add(Check(.profile, failure)) }
   }
 
-  /// Its mistakes are reported with the configuration.
+  /// Skips a profile whose mistakes are reported with the configuration.
   private mutating func reportMistaken(_ name: String) {
     checks.add(.profile, .skipped, "not looked at: there is a mistake in its file", profile: name)
   }

@@ -1,7 +1,7 @@
 internal import AuthKit
 
-/// A curl command line that sends what authctl would send. Its credential is not in it: `authctl
-/// helper curl-config` supplies it when the line runs.
+/// A curl command line that sends what authctl would send. It does not hold the credential, which
+/// `authctl helper curl-config` supplies when the line runs.
 struct AsCurl {
   let app: App
   let choice: ProfileChoice

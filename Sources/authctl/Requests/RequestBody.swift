@@ -14,7 +14,7 @@ struct RequestBody {
   var type: String?
   /// Whether to ask for a JSON answer too (`--json`).
   var wantsJSON = false
-  /// The text to add to the URL's query.
+  /// The text to add to the URL's query; may be empty.
   var query = ""
   /// The percent-encoded name of the `-T` file, added to a target that ends in `/`.
   var fileName: String?

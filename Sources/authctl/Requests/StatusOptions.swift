@@ -11,7 +11,7 @@ struct StatusOptions: ParsableArguments {
   @Flag(name: .customLong("ignore-status"), help: "The same as --ok 3xx,4xx,5xx.")
   var ignoreStatus = false
 
-  /// Returns whether a status counts as success.
+  /// Returns a test for the statuses that count as success.
   ///
   /// - Throws: `usage` for an invalid list.
   func accepted() throws(Failure) -> (Int) -> Bool {
