@@ -30,10 +30,10 @@ struct Batch: Command {
 
   func run(in app: App) throws(Failure) -> Int32 {
     try options.check()
-    // A line never chooses (rule A12).
+    // A line never chooses the profile (rule A12).
     let choice = try app.choose()
     var http = try options.network.http(in: app)
-    // -m is for each request.
+    // -m limits each request, not the batch.
     http.totalTimeout = nil
     let keeper = try app.keeper(for: choice.profile, options: http)
     if options.network.insecure { app.console.insist("-k: the certificates are not verified") }

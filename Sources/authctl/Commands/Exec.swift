@@ -53,7 +53,7 @@ struct Exec: Command {
 
   @OptionGroup(title: "Global options") var globals: Globals
 
-  /// How it is called, in short.
+  /// The usage in short.
   static let form = "authctl exec [OPTIONS] -- CMD ARGS"
 
   func run(in app: App) throws(Failure) -> Int32 {
@@ -62,7 +62,7 @@ struct Exec: Command {
     }
     do throws(Failure) { return try runProgram(app) } catch {
       app.console.report(error)
-      // What may not be sent there is told apart from everything else that can go wrong (rule A1).
+      // A refused origin has an exit status of its own (rule A1).
       return error.kind == .originRefused
         ? error.kind.exitCode : Failure.Exec.notBegun.rawValue
     }
@@ -73,7 +73,7 @@ struct Exec: Command {
     let choice = try app.choose()
     try Messages.refusePassword(choice.profile, allowed: allowPassword)
     let keeper = try app.keeper(for: choice.profile)
-    // Before a request is sent: what is wrong here must not cost a sign-in.
+    // Check this before sending a request: a mistake here must not cost a sign-in.
     let variables = try wantedVariables()
     for variable in variables {
       try keeper.api.checkText(variable.template, passwords: allowPassword)
@@ -97,7 +97,7 @@ struct Exec: Command {
     let tokenFile = file ? try makeFile(handed, keeper, app) : nil
     defer { tokenFile?.remove() }
     for (name, value) in fileVariables(tokenFile) { environment[name] = value }
-    // While signals are held back.
+    // End the session while signals are held back.
     defer {
       if !isEnded { endLogin(session, keeper, app) }
       isEnded = true
@@ -140,10 +140,10 @@ struct Exec: Command {
     }
   }
 
-  /// Seconds between two tries to renew, where the first came to nothing.
+  /// The seconds to wait after a failed renewal.
   private static let patience: Double = 15
 
-  /// Renews the session when it is time; gives the seconds until the next look.
+  /// Renews the session when it is due; returns the seconds until the next check.
   private func keepFresh(
     _ session: inout Session, _ tokenFile: TokenFile, _ keeper: SessionKeeper, _ app: App
   ) -> Double {
@@ -157,24 +157,24 @@ struct Exec: Command {
       session = handed.session
     } catch {
       app.console.warn("the token in \(tokenFile.path) was not renewed: \(error.message)")
-      // Sooner where less is left than that.
+      // Retry sooner if the token expires before that.
       return max(1, min(Self.patience, (session.secondsLeft(now: Clock.now()) ?? .infinity) / 3))
     }
     guard let left = session.secondsLeft(now: Clock.now()) else { return 3600 }
-    // A little after the moment from which on it counts as due.
+    // Check shortly after renewal is due.
     let margin = min(30, (session.lifetime ?? 120) / 4)
     return min(3600, max(0.2, left - margin + 0.1))
   }
 
   // MARK: - Environment
 
-  /// What `--env` does not set: how programs are found, and what says whose a token is.
+  /// Variables that `--env` refuses: they decide what runs, or say which API a token is for.
   private static let forbidden =
     ["PATH", "IFS", "BASH_ENV", "ENV"] + [Variable.url, .profile].map(\.rawValue)
   private static let forbiddenStarts = ["LD_", Variable.token.rawValue + "_"]
 
-  /// The program's variables. Whatever it gets of the session, it gets with the API that this is
-  /// for; an inherited token, of whatever API, is taken away (rule A1).
+  /// Returns the program's variables: what it gets of the session, and the API that this is for. An
+  /// inherited token, for whatever API, is removed (rule A1).
   private func environment(
     for handed: HandedSession, _ variables: [(name: String, template: String)],
     _ keeper: SessionKeeper, _ app: App
@@ -185,7 +185,7 @@ struct Exec: Command {
     for name in envKeep { environment[name] = app.environment[name] }
     let profile = keeper.api.profile
     environment[.url] = profile.url
-    // What only AUTHCTL_URL describes has no name by which it could be found.
+    // Without a file, the API is described by AUTHCTL_URL only and has no profile name.
     environment[.profile] = profile.file == nil ? nil : profile.name
     if env.isEmpty, !file { environment[.token] = try handed.text("{access_token}") }
     for variable in variables {
@@ -194,7 +194,7 @@ struct Exec: Command {
     return environment
   }
 
-  /// Refuses to keep an inherited token that would be taken for one of this API.
+  /// Refuses to keep an inherited token that the program would take for one of this API.
   private func checkKeptVariables() throws(Failure) {
     let ours = [Variable.token, .tokenFile].map(\.rawValue)
     guard let name = envKeep.first(where: ours.contains) else { return }
@@ -203,7 +203,7 @@ struct Exec: Command {
       hint: "AUTHCTL_TOKEN_FOR_NAME can be kept: it serves the profile NAME only")
   }
 
-  /// What `--env` asks for, in its order.
+  /// Returns the variables of `--env`, in order.
   ///
   /// - Throws: `usage` for a name that may not be set.
   private func wantedVariables() throws(Failure) -> [(name: String, template: String)] {

@@ -45,7 +45,7 @@ struct HelperCargo: Command {
     guard let origin = Origin(canonicalStartOf: url),
       let found = try HelperCredential(app: app, givesPasswords: false).credential(for: origin)
     else { return failure("not-found") }
-    // cargo sends what it is given as the whole of Authorization.
+    // cargo sends the token as the whole Authorization header.
     guard found.header.name.lowercased() == "authorization" else { return failure("not-found") }
     try HelperCredential.check(found.header.value)
     var answer: [(key: String, value: JSONValue)] = [

@@ -38,7 +38,7 @@ struct HelperDocker: Command {
     guard let server, let origin = HelperCredential.origin(ofRegistry: server),
       let found = try answerer.credential(for: origin)
     else {
-      // The words by which docker knows that there is none, and goes on without.
+      // docker recognises this text and goes on without a credential.
       try app.console.out("credentials not found in native keychain")
       return Failure.Kind.failed.exitCode
     }

@@ -19,7 +19,7 @@ struct HelperGit: Command {
   @OptionGroup(title: "Global options") var globals: Globals
 
   func run(in app: App) throws(Failure) -> Int32 {
-    // git tells what it learned of passwords; sessions are made by login and ended by logout.
+    // store and erase do nothing: only login and logout change sessions.
     guard let bytes = HelperCredential.input(), operation == "get", let request = Self.read(bytes)
     else {
       return 0
@@ -59,8 +59,8 @@ struct HelperGit: Command {
     return lines
   }
 
-  /// `key=value` lines; `authtype` stands for the capability of that name. nil for what git would
-  /// not write: a doubled key that says whose credential it is, or a control byte.
+  /// Reads `key=value` lines; `authtype` means the capability of that name. nil for what git never
+  /// writes: a repeated key that identifies the credential, or a control byte.
   private static func read(_ bytes: [UInt8]) -> [String: String]? {
     var request: [String: String] = [:]
     for line in bytes.split(separator: 0x0A, omittingEmptySubsequences: false) {

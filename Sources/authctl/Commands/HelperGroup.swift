@@ -10,7 +10,7 @@ struct HelperGroup: ParsableCommand {
       HelperCurlConfig.self, HelperNetrc.self,
     ])
 
-  /// The names by which programs call their helpers: links to authctl.
+  /// Links to authctl, by the names that programs call their helpers.
   static let programs = [
     "git-credential-authctl": "git", "docker-credential-authctl": "docker",
     "bazel-credential-authctl": "bazel",

@@ -51,7 +51,7 @@ struct HelperKubectl: Command {
     return 0
   }
 
-  /// What kubectl says of the cluster, an ExecCredential; nil where it says nothing.
+  /// Returns kubectl's ExecCredential, which describes the cluster; nil for an empty text.
   private static func info(_ text: String) throws(Failure) -> JSONValue? {
     if text.isEmpty { return nil }
     guard let info = try? JSONValue.parse(text), case .object = info else {
@@ -60,9 +60,9 @@ struct HelperKubectl: Command {
     return info
   }
 
-  /// The origin of `spec.cluster.server`; nil without `provideClusterInfo`, which brings `cluster`.
+  /// Returns the origin of `spec.cluster.server`; nil without `provideClusterInfo`.
   ///
-  /// - Throws: `origin_refused` where there is a cluster and its server is not clear.
+  /// - Throws: `origin_refused` when a cluster's server is missing or ambiguous.
   private static func server(of info: JSONValue) throws(Failure) -> Origin? {
     func member(_ pointer: String) throws(Failure) -> JSONValue? {
       do throws(JSONPointerError) { return try info.at(pointer) } catch {

@@ -55,7 +55,7 @@ struct JWTDecode: Command {
     return 0
   }
 
-  /// A time as it is told, however far off: nothing here relies on it. Above 1e11 milliseconds.
+  /// Returns a claim's time, however far off (it is only printed); above 1e11 in milliseconds.
   private static func moment(_ epoch: Double) -> Timestamp? {
     let seconds = epoch > 1e11 ? epoch / 1000 : epoch
     return (0...1e11).contains(seconds) ? Timestamp(seconds: seconds) : nil
@@ -66,7 +66,7 @@ struct JWTDecode: Command {
     return left > 0 ? "in \(Timestamp.spoken(left))" : "\(Timestamp.spoken(-left)) ago"
   }
 
-  /// Three parts or five, signed or encrypted (RFC 7515, RFC 7516), of the letters of base64url.
+  /// Returns whether `text` has 3 or 5 parts of base64url (RFC 7515, RFC 7516).
   private static func looksLikeToken(_ text: String) -> Bool {
     let dots = text.utf8.count { $0 == UInt8(ascii: ".") }
     return [2, 4].contains(dots) && text.utf8.count >= 40

@@ -77,13 +77,13 @@ struct Login: Command {
       choice = try app.choose()
     }
     do throws(Failure) { return try signIn(choice, made, described, app) } catch {
-      // A profile that never signed in and is not about to is clutter (design 5).
+      // Keep the new profile only if another attempt may succeed (design 5).
       if Self.keepsProfile(error.kind) { try? made?.save(in: app) }
       throw error
     }
   }
 
-  /// The first question to somebody who begins, at a terminal and without any profile.
+  /// Asks for the API's address, on a terminal, when there is no profile.
   private func askForAddress(_ app: App) throws(Failure) -> String? {
     let name = globals.profile ?? app.environment[.profile] ?? app.environment[.url]
     guard name == nil, try app.profiles.names().isEmpty,
@@ -122,7 +122,7 @@ struct Login: Command {
     if ifNeeded, let account = named, try serves(account, keeper) {
       return try report(try keeper.read(account), keeper, app, quietly: true)
     }
-    // What cannot be kept must not be asked for: profile and store come first.
+    // Check the profile and the store first: never ask for what cannot be kept.
     if made?.isNew ?? false { try app.profiles.checkWritable() }
     try keeper.store.open()
     if let caution = keeper.store.caution { app.console.warn(caution) }
@@ -159,14 +159,14 @@ struct Login: Command {
 
   private func serves(_ account: String, _ keeper: SessionKeeper) throws(Failure) -> Bool {
     guard let session = try keeper.read(account) else { return false }
-    // One that may not be sent to the API any more serves nothing.
+    // A session that may no longer be sent to the API is of no use.
     let origins = (try? keeper.permittedOrigins(of: session)) ?? []
     guard origins.contains(keeper.api.base.origin) else { return false }
     guard let left = session.secondsLeft(now: Clock.now()) else { return true }
     return left >= minTTL?.seconds ?? 30 || keeper.canRenew(session)
   }
 
-  /// The new session. Password and codes are gone from memory when this returns.
+  /// Returns the new session. Password and codes are gone from memory by then.
   private func signedIn(
     _ keeper: SessionKeeper, _ app: App, account: String?, _ described: APIDescription
   ) throws(Failure) -> SignedIn {

@@ -49,7 +49,7 @@ struct Logout: Command {
           }
         ))
     }
-    // One session that cannot be ended does not keep the others alive.
+    // A session that cannot be ended does not stop the others from ending.
     for failure in failures { app.console.report(failure) }
     return failures.map(\.kind.exitCode).max() ?? 0
   }
@@ -63,7 +63,7 @@ struct Logout: Command {
     }
     let profile = choice.profile
     app.logChoice(choice, all ? nil : app.namedAccount(profile))
-    // What is not trusted sends nothing; forgetting does not depend on it.
+    // An untrusted profile sends nothing, but its sessions can be forgotten.
     let keeper = try app.localKeeper(for: profile, mayAskForTrust: true)
     let others = allStores ? try Others(of: keeper, app) : nil
     var accounts: [String]
@@ -98,8 +98,8 @@ struct Logout: Command {
     return ends
   }
 
-  /// The profile; nil when there is none at all: not to be signed in is what was wanted. Without a
-  /// home folder nobody knows whether there is one.
+  /// Returns the profile; nil when none exists, which is no failure for a logout. Without a home
+  /// folder that is unknown.
   private func chosen(_ app: App) throws(Failure) -> ProfileChoice? {
     do throws(Failure) { return try app.choose() } catch {
       guard error.kind == .notSignedIn, app.profiles.homelessHint == nil else { throw error }
@@ -125,7 +125,7 @@ struct Logout: Command {
     return ends
   }
 
-  /// The same in a store that is not the chosen one: when it cannot be read, it is named.
+  /// Ends the sessions of another store; warns if that store cannot be read.
   private func endEverything(
     inOther store: any SessionStore, _ app: App, _ failures: inout [Failure]
   ) throws(Failure) -> [End] {
@@ -150,7 +150,7 @@ struct Logout: Command {
     var ends: [End] = []
     for item in items {
       guard let name = item.profile, let account = item.account else { continue }
-      // Without its profile a session can be forgotten, not ended at the server.
+      // Without its profile, a session can be forgotten but not ended at the server.
       guard let profile = try? app.load(name) else {
         if requireRevocation {
           failures.append(Failure(.failed, "\(name): without its profile it cannot be ended"))
@@ -170,7 +170,7 @@ struct Logout: Command {
     return ends
   }
 
-  /// What became of one session.
+  /// Reports the result for one session.
   static func report(_ profile: String, _ end: SessionKeeper.Ended, _ app: App) {
     guard end.deleted else { return }
     if let reason = end.reason {
@@ -182,7 +182,7 @@ struct Logout: Command {
   }
 }
 
-/// The stores that are not the chosen one, for `--all-stores`.
+/// The stores other than the chosen one, for `--all-stores`.
 private struct Others {
   private let keepers: [SessionKeeper]
   private let app: App
@@ -196,7 +196,7 @@ private struct Others {
     self.app = app
   }
 
-  /// Accounts that have a session there, without those of `known`.
+  /// Returns the accounts with a session in these stores, except `known`.
   func accounts(but known: [String]) -> [String] {
     var names: [String] = []
     for keeper in keepers {
@@ -212,9 +212,9 @@ private struct Others {
     return names
   }
 
-  /// Ends the sessions of `account` there, and adds what came of it to `end`.
+  /// Ends the sessions of `account` in these stores, and adds the results to `end`.
   ///
-  /// - Throws: what the server had against it, with `requireRevocation`.
+  /// - Throws: the reason why the server did not end one, with `requireRevocation`.
   func end(
     _ account: String, requireRevocation: Bool, into end: inout SessionKeeper.Ended
   ) throws(Failure) {

@@ -30,7 +30,7 @@ struct ProfileCheck: Command {
     let configMistakes = names.isEmpty ? app.profiles.configMistakes() : []
     if !configMistakes.isEmpty { results.append(("config.toml", configMistakes)) }
     for name in names.isEmpty ? try app.profiles.names() : names {
-      // One that cannot be read does not keep the others from being told.
+      // A profile that cannot be read does not hide the others.
       do throws(Failure) { results.append((name, try app.profiles.mistakes(name))) } catch {
         results.append((name, [error]))
       }

@@ -20,13 +20,13 @@ struct ProfileList: Command {
 
   func run(in app: App) throws(Failure) -> Int32 {
     let names = try app.profiles.names()
-    // A profile is there whether or not the store can be looked into.
+    // List the profiles even if the store cannot be read.
     let sessions: [StoredSession]?
     do throws(Failure) { sessions = names.isEmpty ? [] : try StoredSession.all(app) } catch {
       sessions = nil
       app.console.warn("the sessions are not known: \(error.message)")
     }
-    // Behind a lock that shows nothing any profile may have sessions.
+    // A locked store that shows nothing may hold sessions of any profile.
     let isHidden = sessions?.contains { $0.isHidden } ?? false
     var table = Table(header: ["NAME", "PRESET", "ACCOUNTS", "STATE", "URL"])
     var values: [JSONValue] = []
@@ -34,7 +34,7 @@ struct ProfileList: Command {
     for name in names {
       let profile: Profile
       do throws(Failure) { profile = try app.profiles.load(name) } catch {
-        // Nobody asked for this one: the others are listed all the same.
+        // A broken profile does not hide the others.
         app.console.warn(error.message)
         if let hint = error.hint { app.console.hint(hint) }
         continue

@@ -30,7 +30,7 @@ struct ProfileRemove: Command {
         .failed, "\(name) has \(accounts.count == 1 ? "a session" : "\(accounts.count) sessions")",
         hint: DisplayText.shellCommand(["authctl", "profile", "remove", name, "--logout"]))
     }
-    // Without its profile a session can be forgotten, but no longer be ended at the server.
+    // Without its profile, a session can be forgotten but not ended at the server.
     if !force, let other = try app.heldElsewhere(than: store, profile: name).first {
       throw Failure(
         .failed, "the store \(other.store.rawValue) holds sessions of \(name)",
@@ -46,7 +46,7 @@ struct ProfileRemove: Command {
 
   private func accounts(in store: any SessionStore, _ app: App) throws(Failure) -> [String] {
     do throws(Failure) { return try app.storedAccounts(of: name, in: store) } catch {
-      // No store, no sessions to lose sight of; a locked one may hold some.
+      // Without a store there are no sessions; a locked one may hold some.
       if error.kind == .storeLocked { throw error }
       return []
     }
@@ -59,7 +59,7 @@ struct ProfileRemove: Command {
       let keeper = try app.keeper(for: try app.profiles.load(name), in: store)
       Logout.report(name, try keeper.end(account, requireRevocation: false), app)
     } else {
-      // Under the lock: a renewal that runs would write it back.
+      // Delete it under the lock: a running renewal would write it back.
       _ = try FileLock.hold(
         folder: app.lockFolder(), profile: name, account: account, timeout: try app.lockTimeout()
       ) { () throws(Failure) in try store.delete(profile: name, account: account) }

@@ -29,7 +29,7 @@ struct ProfileShow: Command {
     let lines = profile.values.map { value in
       DisplayText.oneLine("\(value.key) = \(ProfileText.toml(value.value))", limit: .max)
     }
-    // The remarks stand below each other; a long value does not take those of all others along.
+    // The remarks are aligned, except after a long value.
     let width = lines.map(Table.width).filter { $0 <= Self.column }.max() ?? 0
     for (line, value) in zip(lines, profile.values) {
       let blanks = String(repeating: " ", count: max(0, width - Table.width(of: line)) + 2)
@@ -38,12 +38,12 @@ struct ProfileShow: Command {
     return 0
   }
 
-  /// The widest value that the remarks stand to the right of.
+  /// The widest line that remarks are aligned with.
   private static let column = 44
 
   private func chosen(_ app: App) throws(Failure) -> Profile {
     do throws(Failure) { return try app.choose().profile } catch {
-      // That there is no session is no answer to this.
+      // A message about a missing session does not help here.
       guard error.kind == .notSignedIn else { throw error }
       throw Failure(.usage, "no profiles", hint: error.hint)
     }

@@ -52,8 +52,8 @@ struct Register: Command {
     return 0
   }
 
-  /// The account's name, and a session where the server gave one. The password is gone from memory
-  /// when this returns.
+  /// Returns the account's name, and a session if the server gave one. The password is gone from
+  /// memory by then.
   private func registered(
     _ keeper: SessionKeeper, _ app: App
   ) throws(Failure) -> (String?, SignedIn?) {

@@ -51,7 +51,7 @@ struct Status: Command {
     return 0
   }
 
-  /// The profile that `-p` names: sessions of a file are stored under its real path.
+  /// Returns the profile of `-p`; sessions of a file are stored under its real path.
   private func namedProfile(_ app: App) throws(Failure) -> String? {
     guard let name = globals.profile else { return nil }
     return try app.load(name).name

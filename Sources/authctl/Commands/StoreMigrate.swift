@@ -61,7 +61,7 @@ struct StoreMigrate: Command {
     return failures.map(\.kind.exitCode).max() ?? 0
   }
 
-  /// The sessions to move, by names that are known: a keyring is unlocked for them.
+  /// Returns the sessions to move; unlocks a keyring to read their names.
   private func wanted(in source: any SessionStore, _ app: App) throws(Failure) -> [SessionItem] {
     // Sessions of a file are stored under its real path.
     let profile = try globals.profile.map { (name) throws(Failure) in try app.load(name).name }
@@ -80,7 +80,7 @@ struct StoreMigrate: Command {
     return try mine()
   }
 
-  /// One that cannot be moved does not stop the others.
+  /// Moves the sessions; one that cannot be moved does not stop the others.
   private func move(
     _ items: [SessionItem], from source: any SessionStore, to target: any SessionStore, _ app: App
   ) throws(Failure) -> [Row] {

@@ -70,7 +70,7 @@ struct StoreUnlock: Command {
     if let password { try keyring.unlock(with: password) }
   }
 
-  /// Whether to ask on the terminal: the keyring takes a password, and has nowhere to ask itself.
+  /// Returns whether to ask on the terminal: the keyring takes a password but cannot ask itself.
   private func mustAsk(_ keyring: SecretServiceStore, _ app: App) throws(Failure) -> Bool {
     guard app.mayAsk, try keyring.isLocked(), try keyring.takesPassword() else { return false }
     let hasDisplay = ["DISPLAY", "WAYLAND_DISPLAY"].contains {
@@ -80,7 +80,7 @@ struct StoreUnlock: Command {
     return try !keyring.hasPrompter()
   }
 
-  /// Whatever it is that opens the files, it must open those that are there.
+  /// Tries the key on every stored session.
   private func tryKey(of store: any SessionStore) throws(Failure) {
     try store.open()
     for item in try store.list() {

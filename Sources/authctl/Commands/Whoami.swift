@@ -36,8 +36,8 @@ struct Whoami: Command {
     if !offline, let call = choice.profile.recipe.whoami {
       let answer = try keeper.whoami(session)
       account = answer.name ?? account
-      // Some answer with the token itself, under any name. By now the redactor knows all of them,
-      // those that this very call has renewed too.
+      // Some servers return the token itself, under any name. By now the redactor knows every
+      // token, including one that this call has renewed.
       user = answer.user.withoutSecrets(of: app.redactor, sparing: account)
       if answer.name == nil, !account.isEmpty {
         app.console.notice(
@@ -76,10 +76,10 @@ struct Whoami: Command {
 }
 
 extension JSONValue {
-  /// Without what is secret, by its name or because it holds a secret that the redactor knows: some
+  /// Returns the value without members that have a secret's name or contain a known secret: some
   /// APIs answer with the whole row of their user table, password hash included.
   ///
-  /// - Parameter account: the name to be told, though a recipe may keep it as a value.
+  /// - Parameter account: the name to keep, even if the redactor knows it as a secret.
   fileprivate func withoutSecrets(of redactor: Redactor, sparing account: String) -> JSONValue {
     func isSecret(_ value: JSONValue) -> Bool {
       guard let text = value.scalarText, !text.utf8.elementsEqual(account.utf8) else {

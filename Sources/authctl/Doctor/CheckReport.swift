@@ -13,18 +13,18 @@ struct CheckReport {
     add(Check(subject, result, detail, hint: hint, profile: profile))
   }
 
-  /// Nothing failed; a warning is no failure.
+  /// Whether nothing failed; warnings do not count.
   var isGood: Bool { count(.fail) == 0 }
 
   private func count(_ result: Check.Result) -> Int { all.count { $0.result == result } }
 
-  /// Writes them to standard output.
+  /// Writes the findings to standard output.
   ///
-  /// - Parameter closing: stands behind the count.
-  /// - Returns: the exit status: whether a check said no.
+  /// - Parameter closing: a text after the count.
+  /// - Returns: the exit status, 0 if nothing failed.
   /// - Throws: `failed` when they cannot be written.
   func report(_ app: App, asJSON: Bool, closing: String = "") throws(Failure) -> Int32 {
-    // A password that stands in a message by mistake is masked here as it is in errors.
+    // A password that gets into a message by mistake is masked here, as in errors.
     func shown(_ text: String) -> String {
       DisplayText.oneLine(app.redactor.mask(text), limit: 2000)
     }
@@ -50,7 +50,7 @@ struct CheckReport {
 
   // MARK: Text
 
-  /// What was used has no column of its own: it is the title.
+  /// This finding is the title, without a column.
   private static let title = Check.Subject.versions
   private static let resultWidth = 6
 
@@ -74,7 +74,7 @@ struct CheckReport {
     return text
   }
 
-  /// Broken between clauses and nowhere else: a command stays whole, however long, as it is to be
+  /// Breaks a hint only between clauses: a command stays whole, however long, so that it can be
   /// copied.
   private static func fix(_ hint: String, _ margin: String) -> [String] {
     let start = margin + "mend: "
@@ -95,8 +95,8 @@ struct CheckReport {
     return lines.enumerated().map { ($0 == 0 ? start : indent) + $1 }
   }
 
-  /// The profile, but for its session, where "session" says more. One that is a file has its path
-  /// for a name, the end of which tells enough.
+  /// Returns the profile's name, or the subject, which says more for a session. For a profile that
+  /// is a file, the end of its path is enough.
   private func column(_ check: Check) -> String {
     guard let profile = check.profile, check.subject != .session else {
       return check.subject.rawValue

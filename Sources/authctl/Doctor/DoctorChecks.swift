@@ -1,13 +1,13 @@
 internal import AuthKit
 internal import Glibc
 
-/// What `doctor` looks at. No step throws: what does not work is a finding.
+/// The checks of `doctor`. No step throws: a failure is a finding.
 struct DoctorChecks {
   private let app: App
   private(set) var checks = CheckReport()
   private var configIsWrong = false
   private var lookedAt = 0
-  /// Why sessions cannot be looked at; nil: they can.
+  /// Why sessions cannot be checked; nil if they can.
   private var storeProblem: String?
   private lazy var sessions = Result { () throws(Failure) in try StoredSession.all(app) }
 
@@ -25,7 +25,7 @@ struct DoctorChecks {
     store()
   }
 
-  /// Every mistake of every file, as `profile check` finds them.
+  /// Reports every mistake of every file, as `profile check` does.
   private mutating func config() {
     let shown = app.profiles.shown(app.profiles.configDirectory)
     do throws(Failure) {
@@ -49,7 +49,7 @@ struct DoctorChecks {
     }
   }
 
-  /// The folder of locks: it must be there, ours, and on a file system whose locks exclude.
+  /// Checks that the folder of locks exists and is ours, and that locks work there.
   private mutating func state() {
     do throws(Failure) {
       let folder = app.stateFolder()
@@ -82,7 +82,7 @@ struct DoctorChecks {
     }
   }
 
-  /// Whether a lock that is held cannot be had a second time.
+  /// Returns whether a lock that is held cannot be taken a second time.
   private static func excludes(_ folder: String) throws(Failure) -> Bool {
     func hold(
       _ timeout: Double, _ work: () throws(Failure) -> Bool
@@ -98,7 +98,7 @@ struct DoctorChecks {
     }
   }
 
-  /// The findings of `store test`: the bus as it is, the rest on one line, the worst of it.
+  /// Adds the findings of `store test`: the bus as it is, the worst of the rest on one line.
   private mutating func store() {
     let store: any SessionStore
     do throws(Failure) { store = try app.store(mayPrompt: false) } catch {
@@ -144,7 +144,7 @@ struct DoctorChecks {
     checks.add(.proxy, .ok, words.isEmpty ? "none" : words.joined(separator: ", "))
   }
 
-  /// Names alone: most of the values are nobody else's business.
+  /// Lists names only: most values are private.
   mutating func variables() {
     let names = app.environment.keys.filter(Variable.isOwn)
       .sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
@@ -153,7 +153,7 @@ struct DoctorChecks {
 
   // MARK: Profiles
 
-  /// The profiles to look at: all, or the one that a command would choose.
+  /// Returns the profiles to check: all, or the one that a command would choose.
   mutating func profiles(all: Bool) -> [Profile] {
     let names = (try? app.profiles.names()) ?? []
     guard all else {
@@ -184,7 +184,7 @@ struct DoctorChecks {
     if names.contains(name) { reportMistaken(name) } else { checks.add(Check(.profile, failure)) }
   }
 
-  /// Its mistakes are among those of the configuration.
+  /// Skips a profile whose mistakes are reported with the configuration.
   private mutating func reportMistaken(_ name: String) {
     checks.add(.profile, .skipped, "not looked at: there is a mistake in its file", profile: name)
   }
@@ -228,7 +228,7 @@ struct DoctorChecks {
     func step(_ name: String, _ seconds: Double?) -> String? {
       seconds.flatMap { Int(exactly: min($0 * 1000, 1e9).rounded(.up)) }.map { "\(name) \($0) ms" }
     }
-    // An address is no name that had to be found.
+    // An IP address needs no DNS.
     let isName = probe.proxy != nil || !origin.isAddress
     return [
       isName ? step("DNS", probe.naming) : nil, step("TCP", probe.connecting),
@@ -236,7 +236,7 @@ struct DoctorChecks {
     ].compactMap { $0 }.joined(separator: ", ")
   }
 
-  /// What a failure's own hint says is for other commands: `-m`, `--cacert`.
+  /// Returns a hint for `doctor`: a failure's own hint is for other commands (`-m`, `--cacert`).
   private static func fix(_ failure: Failure, _ probe: ServerProbe, _ base: WebURL) -> String? {
     switch failure.kind {
     case .timeout: return "network.connect_timeout = 30 in the profile waits longer"
@@ -257,7 +257,7 @@ struct DoctorChecks {
   private mutating func certificate(_ probe: ServerProbe, _ name: String) {
     guard let end = probe.certificateEnd else { return }
     let left = end.seconds - Clock.now().seconds
-    // One that has ended lets no handshake through: that was told.
+    // An expired certificate fails the handshake, which is reported already.
     guard left > 0 else { return }
     checks.add(
       .certificate, left < 14 * 86_400 ? .warn : .ok,

@@ -8,8 +8,8 @@ enum Libraries {
     return "\(release), \(CurlClient.libraryName ?? "no libcurl"), \(secret)"
   }
 
-  /// What `--version --json` prints; null for a library that cannot be opened. libsecret has no call
-  /// that gives its version: its file is what can be said of it.
+  /// The output of `--version --json`; null for a library that cannot be opened. libsecret has no
+  /// call that gives its version, so its path is printed.
   static var json: JSONValue {
     func text(_ value: String?) -> JSONValue { value.map { .string($0) } ?? nil }
     let words = (CurlClient.libraryName ?? "").utf8.split(separator: 0x20).map {

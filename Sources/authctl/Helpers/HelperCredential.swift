@@ -1,11 +1,11 @@
 internal import AuthKit
 internal import Glibc
 
-/// What the credential helpers share: who is asked for, and what may be handed out (rules A5, A16).
+/// The part that all credential helpers share: what may be handed out (rules A5, A16).
 ///
-/// A helper answers only for an origin that was fixed at sign-in, of exactly one profile, and that
-/// the program spells as authctl does: nothing is normalised until it matches. It never asks
-/// anybody, signs in or opens a browser; it renews.
+/// A helper answers only for an origin that was fixed at sign-in, belongs to exactly one profile,
+/// and is spelled as authctl spells it: nothing is normalised until it matches. A helper renews
+/// sessions, but never asks, signs in or opens a browser.
 struct HelperCredential {
   /// A credential, ready to be written.
   struct Credential {
@@ -18,12 +18,12 @@ struct HelperCredential {
   }
 
   let app: App
-  /// Whether a stored password may be handed out: to programs that ask for one.
+  /// Whether a stored password may be handed out: only to programs that ask for one.
   let givesPasswords: Bool
 
-  /// The credential for `origin`; nil where there is none to be given, or nobody to be sure of.
+  /// Returns the credential for `origin`; nil if there is none, or more than one fits.
   ///
-  /// - Parameter username: the account that is asked for, where one is.
+  /// - Parameter username: the account that the program asks for, if any.
   /// - Throws: what reading and renewing the session throws.
   func credential(for origin: Origin, username: String? = nil) throws(Failure) -> Credential? {
     guard origin.isSecure || origin.isLoopback else { return nil }
@@ -31,7 +31,7 @@ struct HelperCredential {
     let keeper = try keeper(for: choice.profile)
     let session: Session?
     do throws(Failure) { session = try self.session(choice, keeper, username) } catch {
-      // AUTHCTL_TOKEN is of another API.
+      // AUTHCTL_TOKEN is for another API.
       if error.kind == .originRefused { return nil }
       throw error
     }
@@ -39,10 +39,10 @@ struct HelperCredential {
     return try credential(of: session, keeper, for: origin)
   }
 
-  /// The credential of the profile that is named, whatever asks.
+  /// Returns the credential of the named profile, whatever program asks.
   ///
-  /// - Parameter origin: where it is to be sent; nil: to the origin of the profile's `url`.
-  /// - Throws: as of other commands; `origin_refused` when `origin` is not the session's.
+  /// - Parameter origin: the destination; nil: the origin of the profile's `url`.
+  /// - Throws: what other commands throw; `origin_refused` when `origin` is not the session's.
   func credentialOfNamed(for origin: Origin?) throws(Failure) -> Credential {
     let choice = try app.choose()
     let keeper = try keeper(for: choice.profile)
@@ -89,7 +89,7 @@ struct HelperCredential {
   ) throws(Failure) -> Session? {
     let wanted = username ?? app.namedAccount(choice.profile)?.name
     if var session = try app.environmentSession(for: choice) {
-      // A variable tells no account: the name is what was said of it.
+      // A variable has no account: use the name that was given.
       session.account = wanted ?? ""
       return session
     }
@@ -104,14 +104,14 @@ struct HelperCredential {
 
   private static let mostInput = 65_536
 
-  /// All of standard input, at most 64 KiB; nil for more.
+  /// Returns all of standard input, at most 64 KiB; nil for more.
   static func input() -> [UInt8]? {
     let input = try? Descriptor.contents(STDIN_FILENO, limit: mostInput)
     guard let input else { return [] }
     return input.count > mostInput ? nil : input.withBytes { Array($0) }
   }
 
-  /// One line of standard input without its end, at most 64 KiB; nil at the end of input.
+  /// Returns a line of standard input without its end; nil at the end of input or above 64 KiB.
   static func line() -> [UInt8]? {
     var line: [UInt8] = []
     while let byte = try? Descriptor.byte(STDIN_FILENO) {
@@ -122,7 +122,7 @@ struct HelperCredential {
     return line.isEmpty ? nil : line
   }
 
-  /// Refuses a value with a byte that could be read as more than a value by the program that asked.
+  /// Refuses a value with a byte that the asking program could read as more than a value.
   ///
   /// - Throws: `failed`.
   static func check(_ value: String, forbidden: String = "") throws(Failure) {
@@ -133,7 +133,7 @@ struct HelperCredential {
     }
   }
 
-  /// The origin of what programs call a registry: a host, with a port or without, or a URL.
+  /// Returns the origin of a registry: a host, with or without a port, or a URL.
   static func origin(ofRegistry text: String) -> Origin? {
     URLText.isAbsolute(text)
       ? Origin(canonicalStartOf: text) : Origin(canonical: "https://" + text)

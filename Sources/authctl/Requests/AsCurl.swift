@@ -1,18 +1,18 @@
 internal import AuthKit
 
-/// A line of curl that sends what authctl would send. Its credential comes from
-/// `authctl helper curl-config` when the line is run, and is not in it.
+/// A curl command line that sends what authctl would send. It does not hold the credential, which
+/// `authctl helper curl-config` supplies when the line runs.
 struct AsCurl {
   let app: App
   let choice: ProfileChoice
   let options: RequestOptions
 
-  /// What the kernel takes as one argument: MAX_ARG_STRLEN of execve(2), less the closing NUL.
+  /// The longest argument of execve(2): MAX_ARG_STRLEN, less the closing NUL.
   private static let longestWord = 131_071
 
-  /// The line, and what is masked in it.
+  /// Returns the command line, and the names of what is masked in it.
   ///
-  /// - Throws: `usage` for a request that no such line can stand for.
+  /// - Throws: `usage` for a request that no command line can express.
   func line(of outline: RequestOutline) throws(Failure) -> (text: String, masked: [String]) {
     var masked: [String] = []
     let url = app.redactor.mask(Redactor.maskedQuery(outline.request.url.text))
@@ -30,7 +30,7 @@ struct AsCurl {
     for header in outline.headers {
       switch header.value {
       case .session: continue
-      // curl's own habit with large bodies, which no command line holds.
+      // curl adds Expect only for large bodies, and those do not fit on a command line.
       case .removed where header.name.lowercased() == "expect": continue
       case .removed: words += ["-H", header.name + ":"]
       case .personal:
@@ -51,7 +51,7 @@ struct AsCurl {
       line += [partWords[0], shown].map(Self.bytes)
     }
     if let path = Self.file(outline.request) {
-      // -T asks first, however short the file is.
+      // With -T, curl sends Expect, however short the file is.
       line += ((outline.request.isLong ? [] : ["-H", "Expect:"]) + ["-T", path]).map(Self.bytes)
     } else if let body = try outline.request.wholeBody() {
       let (shown, isMasked) = DryRun.masked(body, app.redactor)
@@ -96,7 +96,7 @@ struct AsCurl {
     return words + [url]
   }
 
-  /// curl-config says `max-redirs = 0`, and nothing of following any.
+  /// curl-config prints `max-redirs = 0`: only an anonymous line follows redirects.
   private func redirects(_ method: String) -> [String] {
     guard options.location || method == "GET" || method == "HEAD" else { return [] }
     return ["-L", "--max-redirs", "\(options.maximumRedirects)"]
@@ -107,7 +107,7 @@ struct AsCurl {
     for (option, value) in choice.profile.recipe.curlWords where !words.contains(option) {
       words += [option, value]
     }
-    // What goes in clear goes to this machine, and to no proxy (rule A7).
+    // Plain HTTP goes only to this machine, and never through a proxy (rule A7).
     if !url.origin.isSecure, !words.contains("-x") { words += ["--noproxy", "*"] }
     let hasDots = "\(url.path)/".utf8.split(separator: UInt8(ascii: "/")).contains { segment in
       [".", "..", "%2e", "%2e%2e", ".%2e", "%2e."]
@@ -126,7 +126,7 @@ struct AsCurl {
     return words
   }
 
-  /// The file that is the whole body: curl reads it by itself, however long it is.
+  /// Returns the file that is the whole body; curl reads it itself, whatever its length.
   private static func file(_ request: WireRequest) -> String? {
     guard let sources = request.upload?.sources, sources.count == 1,
       case .file(let file) = sources[0], file.isWhole
@@ -142,7 +142,7 @@ struct AsCurl {
 }
 
 extension NetworkOptions {
-  /// The same in options of curl; passphrases and a proxy's password are left to it to ask for.
+  /// The same settings as curl options; curl asks for passphrases and a proxy's password.
   var curlWords: [String] {
     let flags: [(String, Bool)] = [
       ("-k", insecure), ("--tlsv1.2", atLeastTLS12), ("--tlsv1.3", atLeastTLS13),

@@ -2,8 +2,8 @@ internal import ArgumentParser
 internal import AuthKit
 internal import Synchronization
 
-/// The options that give a request its body; the letters are curl's, but for `--field`,
-/// `--raw-field` and `--input`, which are those of `gh api` (design 8).
+/// The options for a request's body. The letters are curl's, except `--field`, `--raw-field` and
+/// `--input`, which are from `gh api` (design 8).
 struct BodyOptions: ParsableArguments {
   @Option(
     name: [.customShort("d", allowingJoined: true), .customLong("data")],
@@ -79,11 +79,11 @@ struct BodyOptions: ParsableArguments {
       "More for the query, as --data-urlencode; +TEXT as it is.", valueName: "data"))
   var urlQuery: [String] = []
 
-  /// What the options stand for, for a request of `method`.
+  /// Returns the body that the options describe, for a request with `method`.
   ///
-  /// - Parameter environment: for the folder in which a pipe's bytes may be kept.
-  /// - Throws: `usage` for options that exclude each other, a body where none can be, and JSON that
-  ///   is none; `failed` for a file that cannot be read.
+  /// - Parameter environment: names the folder in which a pipe's bytes may be kept.
+  /// - Throws: `usage` for options that cannot be used together, a body where none is allowed, and
+  ///   invalid JSON; `failed` for a file that cannot be read.
   func body(for method: String, _ environment: [String: String]) throws(Failure) -> RequestBody {
     let kind = try kind(for: method)
     var body = RequestBody()
@@ -128,7 +128,7 @@ struct BodyOptions: ParsableArguments {
     case uploadFile = "-T"
     case input = "--input"
 
-    /// None where libcurl says it, or nobody knows.
+    /// nil where libcurl sets it, or it is unknown.
     var contentType: String? {
       switch self {
       case .data: "application/x-www-form-urlencoded"
@@ -151,7 +151,7 @@ struct BodyOptions: ParsableArguments {
 
   private func kind(for method: String) throws(Failure) -> Kind? {
     var given = Kind.allCases.filter(isGiven)
-    // As `gh api` does it: beside a body, the fields are for the query.
+    // As in `gh api`, the fields go into the query when there is another body.
     if given.count == 2, given[0] == .field, given[1] == .input { given.removeFirst() }
     guard given.count < 2 else {
       throw Failure(.usage, "\(given[0].rawValue) and \(given[1].rawValue) exclude each other")
@@ -169,7 +169,7 @@ struct BodyOptions: ParsableArguments {
     return kind
   }
 
-  /// Where a request has no body the fields are for the query, as `gh api` has it on GET.
+  /// Returns whether the fields go into the query, as in `gh api` on GET.
   private func isInQuery(_ method: String) -> Bool {
     inQuery || ["GET", "HEAD"].contains(method)
   }
@@ -204,8 +204,8 @@ struct BodyOptions: ParsableArguments {
   }
 }
 
-/// A value, and how many were read before it: the parser reads in the order of the command line
-/// and sorts by option, but what several options give together has an order too.
+/// A value and its place among all values. The parser sorts by option, but options that are used
+/// together keep the order of the command line.
 struct OrderedArgument: ExpressibleByArgument {
   let text: String
   let place: Int

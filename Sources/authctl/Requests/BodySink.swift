@@ -1,18 +1,18 @@
 internal import AuthKit
 
-/// Where the body of an answer goes: into a pipe byte for byte, to a terminal made fit to be
-/// looked at, or into a file.
+/// The destination of an answer's body: a pipe (byte for byte), a terminal (in displayable form) or
+/// a file.
 final class BodySink {
   private enum Target {
     case pipe
     case terminal(collected: [UInt8], isJSON: Bool)
     case stream
-    /// Values of JSON, one a line.
+    /// JSON values, one per line.
     case lines
-    /// All of a JSON answer, for its values that are wanted.
+    /// A whole JSON answer, collected for `--pointer`.
     case values(ByteBuffer, OutputFile?)
     case file(OutputFile)
-    /// An unwanted body beside `-o`: its first 2 KiB go to standard error.
+    /// An error body with `-o`, `--slurp` or `--each`: its first 2 KiB go to standard error.
     case excerpt([UInt8])
     case withheld
   }
@@ -20,7 +20,7 @@ final class BodySink {
   /// A JSON answer larger than this is not indented: it would have to be held in memory.
   private static let largestPretty = 4 << 20
   private static let excerptSize = 2048
-  /// A JSON answer larger than this is not looked into by `--pointer`.
+  /// `--pointer` refuses a JSON answer larger than this.
   private static let largestParsed = 64 << 20
 
   private let console: Console
@@ -28,11 +28,11 @@ final class BodySink {
   private let pointers: [String]
   /// The file that is written.
   private(set) var path: String?
-  /// Something has left this process, or could have.
+  /// Whether output has left this process, or may have.
   private var hasWritten = false
   private var target: Target
 
-  /// - Parameter isLines: what is wanted is made of the body: a line after the other, as they come.
+  /// - Parameter isLines: whether the output is made from the body, line by line.
   init(
     _ console: Console, head: ResponseHead, _ options: OutputOptions, isWanted: Bool,
     shownHead: String?, isLines: Bool = false
@@ -68,7 +68,7 @@ final class BodySink {
     }
   }
 
-  /// Whether the answer may be asked for again: nobody has seen any of it.
+  /// Whether the request may be repeated: no part of the answer has been shown.
   var mayStartAnew: Bool {
     switch target {
     case .file(let file), .values(_, let file?): file.isTemporary
@@ -77,7 +77,7 @@ final class BodySink {
     }
   }
 
-  /// Whether the answer is one of those that go on: each piece is passed on as it comes.
+  /// Returns whether the answer is a stream, whose pieces are passed on as they arrive.
   static func isStream(_ head: ResponseHead) -> Bool {
     [
       "text/event-stream", "application/x-ndjson", "application/ndjson", "application/jsonl",
@@ -113,7 +113,7 @@ final class BodySink {
     }
   }
 
-  /// The body is there, whole.
+  /// Writes what is left after the whole body has arrived.
   func finish() throws(Failure) {
     switch target {
     case .pipe, .lines, .withheld: break
@@ -131,7 +131,7 @@ final class BodySink {
     }
   }
 
-  /// The body broke off: a file is not made of half of it.
+  /// Discards the file after the body broke off: half a body is never saved.
   func abandon() {
     switch target {
     case .file(let file), .values(_, let file?): file.abandon()
@@ -141,9 +141,9 @@ final class BodySink {
 
   // MARK: - Values
 
-  /// A line for each pointer that finds something.
+  /// Writes a line for each pointer that finds a value.
   ///
-  /// - Throws: `failed` naming those that find nothing, when the others have been written.
+  /// - Throws: `failed`, naming the pointers without a value, after the others are written.
   private func writeValues(of body: ByteBuffer, to file: OutputFile?) throws(Failure) {
     let found = try PointedValues(of: body, at: pointers)
     for value in found.values {
@@ -161,15 +161,14 @@ final class BodySink {
     try file?.commit()
   }
 
-  /// A text as it is, anything else as compact JSON.
+  /// Writes a text as it is, anything else as compact JSON.
   private static func write(
     _ value: JSONText, to sink: (UnsafeRawBufferPointer) throws(Failure) -> Void
   ) throws(Failure) {
     if value.kind == .string { try value.writeText(to: sink) } else { try value.write(to: sink) }
   }
 
-  /// A line on a terminal, or several. Pretty JSON is fit for one as it is; the text of `--pointer` is
-  /// not.
+  /// Shows a value on a terminal. Pretty JSON is safe there as it is; a text of `--pointer` is not.
   private func show(_ value: JSONText) throws(Failure) {
     if value.kind == .string, !pointers.isEmpty {
       try value.writeText { (bytes) throws(Failure) in try console.write(bytes, as: .piece) }
@@ -194,7 +193,7 @@ final class BodySink {
 
   private func excerpt(_ bytes: [UInt8]) {
     guard !bytes.isEmpty else { return }
-    // Masked before it is cut: half of a secret would not be found.
+    // Mask before cutting: half of a secret would not be found.
     let text = String(decoding: console.masked(bytes).prefix(Self.excerptSize), as: UTF8.self)
     for line in text.utf8.split(separator: UInt8(ascii: "\n")).prefix(40) {
       console.remark(

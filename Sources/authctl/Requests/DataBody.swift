@@ -11,9 +11,9 @@ final class BodyFiles {
     spoolFolder = environment["XDG_RUNTIME_DIR"].flatMap { TokenFile.isPrivate($0) ? $0 : nil }
   }
 
-  /// A file for reading; `-` is standard input, which only one option can read.
+  /// Opens a file for reading; `-` is standard input, which only one option can read.
   ///
-  /// - Throws: `failed` when it cannot be read, `usage` when standard input is taken.
+  /// - Throws: `failed` when it cannot be read, `usage` when another option reads standard input.
   func open(
     _ path: String, option: String, withoutLineEnds: Bool = false, waits: Bool = true
   ) throws(Failure) -> BodyFile {
@@ -28,7 +28,7 @@ final class BodyFiles {
       spoolFolder: spoolFolder)
   }
 
-  /// All bytes of a file, for what has to be looked at before it is sent.
+  /// Returns all bytes of a file, for data that is needed before it is sent.
   func contents(_ path: String, option: String) throws(Failure) -> Secret {
     try DataBody.text(of: [.file(try open(path, option: option, waits: false))])
   }
@@ -42,7 +42,7 @@ enum DataBody {
   }
   typealias Word = (kind: Kind, text: String)
 
-  /// The data, with `&` between the pieces.
+  /// Returns the data, with `&` between the pieces.
   static func sources(_ words: [Word], _ files: BodyFiles) throws(Failure) -> [StreamedBody.Source]
   {
     var sources: [StreamedBody.Source] = []
@@ -65,7 +65,7 @@ enum DataBody {
     StreamedBody(sources).length == 0
   }
 
-  /// `text` as it is, or the file of `@FILE`.
+  /// Returns `text` as it is, or the file of `@FILE`.
   private static func source(
     _ text: String, option: String, withoutLineEnds: Bool = false, _ files: BodyFiles
   ) throws(Failure) -> StreamedBody.Source {
@@ -75,14 +75,14 @@ enum DataBody {
         String(text.dropFirst()), option: option, withoutLineEnds: withoutLineEnds))
   }
 
-  /// All bytes of `sources`.
+  /// Returns all bytes of `sources`.
   static func text(of sources: [StreamedBody.Source]) throws(Failure) -> Secret {
     var builder = SecretBuilder(capacity: 65_536)
     try StreamedBody(sources).readAll { builder.append($0) }
     return builder.secret()
   }
 
-  /// curl's five forms of --data-urlencode: `TEXT`, `=TEXT`, `NAME=TEXT`, `@FILE`, `NAME@FILE`.
+  /// Encodes a form of --data-urlencode: `TEXT`, `=TEXT`, `NAME=TEXT`, `@FILE`, `NAME@FILE`.
   static func encoded(
     _ text: String, option: String, _ files: BodyFiles
   ) throws(Failure) -> Secret {
@@ -105,9 +105,9 @@ enum DataBody {
     return builder.secret()
   }
 
-  /// The JSON of `--json`: one document, the pieces as they are behind each other.
+  /// Returns the JSON of `--json`: all pieces joined into one document.
   ///
-  /// - Throws: `usage` when it is none.
+  /// - Throws: `usage` when it is not JSON.
   static func json(_ pieces: [String], _ files: BodyFiles) throws(Failure) -> SharedSecret {
     var sources: [StreamedBody.Source] = []
     for piece in pieces { sources.append(try source(piece, option: "--json", files)) }
@@ -119,7 +119,7 @@ enum DataBody {
     return SharedSecret(text)
   }
 
-  /// The name of the file at `path`, percent-encoded; none for standard input.
+  /// Returns the percent-encoded name of the file at `path`; nil for standard input.
   static func name(_ path: String) -> String? {
     guard let name = path.utf8.split(separator: UInt8(ascii: "/")).last,
       !path.utf8.elementsEqual("-".utf8)

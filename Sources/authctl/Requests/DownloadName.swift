@@ -2,7 +2,7 @@ internal import AuthKit
 
 /// Names of files that a URL or a server chooses (rule B14).
 enum DownloadName {
-  /// The last segment of a URL's path, as it was typed.
+  /// Returns the last segment of a URL's path, as it was typed.
   static func last(of target: String) -> String {
     let path = target.utf8.prefix { $0 != UInt8(ascii: "?") && $0 != UInt8(ascii: "#") }
     guard let slash = path.lastIndex(of: UInt8(ascii: "/")) else { return "" }
@@ -13,8 +13,8 @@ enum DownloadName {
     return String(decoding: path[path.index(after: slash)...], as: UTF8.self)
   }
 
-  /// Whether a file may get this name: not empty, not hidden, no path, nothing that a terminal
-  /// would not show as it is.
+  /// Returns whether a file may have this name: not empty, not hidden, not a path, and only
+  /// characters that a terminal shows unchanged.
   static func isFit(_ name: String) -> Bool {
     let bytes = name.utf8
     return !bytes.isEmpty && bytes.count <= 200 && bytes.first != UInt8(ascii: ".")
@@ -22,7 +22,7 @@ enum DownloadName {
       && DisplayText.oneLine(name).utf8.elementsEqual(bytes)
   }
 
-  /// - Throws: `usage` for a name that no file gets.
+  /// - Throws: `usage` for a name that `isFit` refuses.
   static func check(_ name: String, _ option: String) throws(Failure) {
     guard !isFit(name) else { return }
     let shown = DisplayText.oneLine(name, limit: 60)
@@ -51,7 +51,7 @@ enum DownloadName {
     return plain
   }
 
-  /// A token or a quoted string (RFC 9110, section 5.6.4); `rest` begins behind it then.
+  /// Takes a token or a quoted string (RFC 9110, section 5.6.4) out of `rest`.
   private static func value(of rest: inout ArraySlice<UInt8>, from start: Int) -> String {
     rest = rest[start...].drop { $0 == 0x20 || $0 == 0x09 }
     guard rest.first != UInt8(ascii: "\"") else {
@@ -63,7 +63,7 @@ enum DownloadName {
     return String(decoding: value, as: UTF8.self).trimmingSpaces
   }
 
-  /// `UTF-8'language'percent-encoded` (RFC 8187); nil for another charset or what is not UTF-8.
+  /// Decodes `UTF-8'language'percent-encoded` (RFC 8187); nil for anything but valid UTF-8.
   private static func extended(_ text: String) -> String? {
     let parts = text.utf8.split(
       separator: UInt8(ascii: "'"), maxSplits: 2, omittingEmptySubsequences: false)

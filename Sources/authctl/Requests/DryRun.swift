@@ -1,7 +1,7 @@
 internal import AuthKit
 
-/// `--dry-run` and `--as-curl`: a request that is told and not sent (rule C7). Nothing is
-/// connected to but the store, whose tokens are masked where the person's own words hold them.
+/// `--dry-run` and `--as-curl`: print a request without sending it (rule C7). Only the store is
+/// contacted, to mask its tokens where your own arguments contain them.
 struct DryRun {
   let app: App
   let choice: ProfileChoice
@@ -22,7 +22,7 @@ struct DryRun {
     return 0
   }
 
-  /// Learns the session's values, so that they are masked; there need not be any.
+  /// Learns the session's secrets, so that they are masked; no session is required.
   private func learn() throws(Failure) {
     if let session = try app.environmentSession(for: choice) {
       app.logChoice(choice, nil)
@@ -73,7 +73,7 @@ struct DryRun {
     reportMasked(masked, "here, not in what would be sent")
   }
 
-  /// The bytes with every learned secret masked, and whether that changed anything.
+  /// Returns the bytes with every learned secret masked, and whether that changed them.
   static func masked(_ body: SharedSecret, _ redactor: Redactor) -> (bytes: [UInt8], Bool) {
     body.withBytes { bytes in
       let masked = redactor.mask(bytes)

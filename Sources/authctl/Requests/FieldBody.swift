@@ -6,7 +6,7 @@ internal import AuthKit
 /// (https://cli.github.com/manual/gh_api).
 struct FieldBody {
   enum Kind {
-    /// true, false, null and integers have their type, and `@FILE` is read.
+    /// true, false, null and integers keep their JSON type; `@FILE` is read.
     case typed
     case text
   }
@@ -36,14 +36,14 @@ struct FieldBody {
     }
   }
 
-  /// The body.
+  /// The fields as a JSON object.
   var json: SharedSecret {
     var text = SecretBuilder()
     JSONValue.object(members).write(into: &text)
     return SharedSecret(text.secret())
   }
 
-  /// The same as a query: `a=1&b[]=2&c[d]=3`.
+  /// Writes the fields as a query: `a=1&b[]=2&c[d]=3`.
   func write(intoQuery query: inout SecretBuilder) {
     for (key, value) in members { Self.write(key, value, &query) }
   }
@@ -63,7 +63,7 @@ struct FieldBody {
 
   // MARK: - Reading
 
-  /// `a[b][]` as `a`, `b` and the empty key of an array; nil for what has another form.
+  /// Splits `a[b][]` into `a`, `b` and an empty key for the array; nil for any other form.
   private static func keys(_ name: String) -> [String]? {
     var keys: [String] = []
     var rest = Array(name.utf8)[...]
@@ -101,7 +101,7 @@ struct FieldBody {
 
   // MARK: - Nesting
 
-  /// Puts `value`, or an array without elements, where `keys` say.
+  /// Inserts `value`, or an empty array for nil, at `keys`.
   private static func insert(
     _ value: JSONValue?, at keys: ArraySlice<String>, into members: inout Members, _ name: String
   ) throws(Failure) {

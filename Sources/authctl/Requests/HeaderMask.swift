@@ -1,8 +1,8 @@
 internal import AuthKit
 
-/// What `-i`, `-D`, `-w` and `batch` show of the head of an answer (rule B3): `***` for
-/// the headers in which the profile expects a secret, and for every secret that is known wherever
-/// a server repeats it. `--show-secrets` lifts both.
+/// The mask for the head of an answer in `-i`, `-D`, `-w` and `batch` (rule B3): `***` replaces
+/// headers in which the profile expects a secret, and known secrets that a server repeats.
+/// `--show-secrets` turns it off.
 struct HeaderMask {
   private let names: Set<String>
   /// nil where nothing is masked.
@@ -13,12 +13,12 @@ struct HeaderMask {
     self.redactor = showsSecrets ? nil : redactor
   }
 
-  /// The value of the header `name`, in any case.
+  /// Returns the value to show for the header `name`, in any case of letters.
   func shown(_ value: String, of name: String) -> String {
     guard let redactor else { return value }
     return names.contains(name.asciiLowercased) ? "***" : redactor.mask(value)
   }
 
-  /// Another text of the answer, or of its URL.
+  /// Masks another text of the answer, or its URL.
   func shown(_ text: String) -> String { redactor?.mask(text) ?? text }
 }

@@ -16,7 +16,7 @@ extension MethodCommand {
     try RequestRun(app, method: Self.method, target: target, options, body).run()
   }
 
-  /// How the five differ: nothing but the name and the examples.
+  /// Returns the configuration of a command, given its examples.
   static func withMethodFixed(_ examples: String) -> CommandConfiguration {
     CommandConfiguration(
       commandName: method.lowercased(), abstract: "An authenticated \(method).",

@@ -60,7 +60,7 @@ enum MultipartBody {
       type: type ?? (isInput ? nil : Self.type(of: content)))
   }
 
-  /// What the end of a file's name tells, in libcurl's list (lib/mime.c).
+  /// Returns the type for a file name's extension, from libcurl's list (lib/mime.c).
   private static func type(of path: String) -> String {
     let types = [
       "gif": "image/gif", "jpg": "image/jpeg", "jpeg": "image/jpeg", "png": "image/png",
@@ -81,7 +81,7 @@ private struct PartWords {
 
   mutating func skip() { rest = rest.dropFirst() }
 
-  /// Up to the next semicolon, or what stands in quotes, where a backslash keeps what follows it.
+  /// Takes the text up to the next semicolon, or a quoted text with backslash escapes.
   mutating func word() -> String {
     if rest.first == UInt8(ascii: "\""), let word = quoted() { return word }
     let end = rest.firstIndex(of: UInt8(ascii: ";")) ?? rest.endIndex
@@ -89,7 +89,7 @@ private struct PartWords {
     return String(decoding: rest[..<end], as: UTF8.self)
   }
 
-  /// `;KEY=VALUE`; nil at the end, and a key of nothing where there is none.
+  /// Takes `;KEY=VALUE`; nil at the end, and an empty key for any other form.
   mutating func parameter() -> (key: String, value: String)? {
     guard rest.first == UInt8(ascii: ";") else { return rest.isEmpty ? nil : ("", "") }
     rest = rest.dropFirst()
@@ -99,7 +99,7 @@ private struct PartWords {
     let key = String(decoding: rest[..<end], as: UTF8.self)
     rest = rest[(end + 1)...]
     guard key == "type" else { return (key, word()) }
-    // A type has parameters of its own: text/plain;charset=utf-8.
+    // A type can have parameters: text/plain;charset=utf-8.
     var type = word()
     while rest.first == UInt8(ascii: ";") {
       var ahead = self
@@ -123,7 +123,7 @@ private struct PartWords {
       text.append(rest[index])
       index += 1
     }
-    // Quotes that stand in the midst of a text are a part of it.
+    // Quotes in the middle of a text are part of it.
     guard index < rest.endIndex,
       index + 1 == rest.endIndex || rest[index + 1] == UInt8(ascii: ";")
     else { return nil }

@@ -2,7 +2,7 @@ internal import ArgumentParser
 internal import AuthKit
 internal import Glibc
 
-/// How a request reaches its server (design 8); the names are curl's.
+/// The options for how a request reaches its server (design 8); the names are curl's.
 struct NetworkOptions: ParsableArguments {
   @Option(
     name: [.customShort("m", allowingJoined: true), .customLong("max-time")],
@@ -92,9 +92,9 @@ struct NetworkOptions: ParsableArguments {
   @Flag(help: "Ask for a compressed answer, and undo that.")
   var compressed = false
 
-  /// The options in the form that `HTTPClient` takes.
+  /// Returns the options in the form that `HTTPClient` takes.
   ///
-  /// - Throws: `usage` for what curl or a rule would refuse: nothing has been sent then.
+  /// - Throws: `usage` for what curl or a rule refuses, before anything is sent.
   func http(in app: App) throws(Failure) -> HTTPOptions {
     var options = HTTPOptions()
     options.insecure = insecure
@@ -110,7 +110,7 @@ struct NetworkOptions: ParsableArguments {
     if let secret = try secrets.read(.keyPassphrase) {
       options.keyPassphrase = SharedSecret(secret)
     }
-    // An empty variable is as good as none, as those of curl are.
+    // An empty variable counts as unset, as in curl.
     if proxyUser.source.isGiven || app.environment[.proxyUser] != nil,
       let secret = try secrets.read(.proxyUser)
     {
@@ -133,7 +133,7 @@ struct NetworkOptions: ParsableArguments {
     return options
   }
 
-  /// `--cert` and `--key`: files that others cannot read, and no passphrase behind a colon.
+  /// Checks `--cert` and `--key`: private files, without a passphrase after a colon.
   private func identify(_ options: inout HTTPOptions, _ app: App) throws(Failure) {
     if let certificate {
       let isThere = access(certificate, F_OK) == 0
@@ -146,7 +146,7 @@ struct NetworkOptions: ParsableArguments {
         throw Failure(
           .failed, "--cert: cannot read \(DisplayText.oneLine(certificate)): \(File.reason())")
       }
-      // Without --key, it holds the key as well.
+      // Without --key, this file holds the key too.
       if key == nil {
         _ = try PrivateFile(certificate, option: "--cert", environment: app.environment)
       }
@@ -179,7 +179,7 @@ struct NetworkOptions: ParsableArguments {
     _ text: String, _ option: String, parts: Int, _ form: String
   ) throws(Failure) {
     let bytes = text.utf8
-    // Addresses in brackets have colons of their own.
+    // Colons in brackets are part of an address.
     var (depth, colons) = (0, 0)
     for byte in bytes {
       if byte == UInt8(ascii: "[") { depth += 1 }

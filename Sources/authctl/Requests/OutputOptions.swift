@@ -1,7 +1,7 @@
 internal import ArgumentParser
 internal import AuthKit
 
-/// What becomes of an answer (design 2 and 8).
+/// The options for the output of an answer (design 2 and 8).
 struct OutputOptions: ParsableArguments {
   @Flag(
     name: [.customShort("i"), .customLong("include")],
@@ -73,9 +73,9 @@ struct OutputOptions: ParsableArguments {
     help: "Send nothing: print a line of curl for the same.")
   var asCurl = false
 
-  /// The method with these options: `-I` makes a GET a HEAD.
+  /// Returns the method to send: `-I` turns GET into HEAD.
   ///
-  /// - Throws: `usage` for `-I` with another one.
+  /// - Throws: `usage` for `-I` with another method.
   func method(_ method: String) throws(Failure) -> String {
     guard head, method != "HEAD" else { return method }
     guard method == "GET" else {
@@ -84,10 +84,10 @@ struct OutputOptions: ParsableArguments {
     return "HEAD"
   }
 
-  /// The options with `-O` and `--output-dir` made into the file, all that can be wrong looked at.
+  /// Returns the checked options, with `-O` and `--output-dir` resolved into `file`.
   ///
-  /// - Parameter target: as it was typed.
-  /// - Throws: `usage` for a name that is refused, a file that is there, a pointer that is none.
+  /// - Parameter target: the target as typed.
+  /// - Throws: `usage` for a refused name, an existing file or an invalid pointer.
   func settled(for target: String) throws(Failure) -> OutputOptions {
     for pointer in pointer where !JSONValue.isPointer(pointer) {
       throw Failure(
@@ -101,7 +101,7 @@ struct OutputOptions: ParsableArguments {
     var settled = self
     if remoteName {
       guard file == nil else { throw Failure(.usage, "-o and -O exclude each other") }
-      // A server's name comes later, and may be fit where the URL has none.
+      // The server's name comes later, and may be valid where the URL has none.
       let name = DownloadName.last(of: target)
       if !serverName { try DownloadName.check(name, "-O") }
       settled.file = try place(of: name == "-" ? "./-" : name)
@@ -111,9 +111,9 @@ struct OutputOptions: ParsableArguments {
     return settled
   }
 
-  /// The file that an answer is saved in; nil for standard output.
+  /// Returns the file to save an answer in; nil for standard output.
   ///
-  /// - Throws: `usage` for a name of the server's that is refused.
+  /// - Throws: `usage` for a refused name.
   func path(for head: ResponseHead) throws(Failure) -> String? {
     guard let file, file != "-" else { return nil }
     guard serverName else { return file }
@@ -123,17 +123,17 @@ struct OutputOptions: ParsableArguments {
     return given.map { place($0) } ?? file
   }
 
-  /// The file at `path`, a new one with `-O`.
+  /// Opens the file at `path`; with `-O`, it must be new.
   ///
-  /// - Throws: `failed` when it cannot be written, `usage` when it is there already.
+  /// - Throws: `failed` when it cannot be written, `usage` when it exists already.
   func open(_ path: String) throws(Failure) -> OutputFile {
     try OutputFile(path, isNew: remoteName)
   }
 
-  /// - Throws: `usage` where something has that name already.
+  /// - Throws: `usage` when the file exists already.
   private func place(of name: String) throws(Failure) -> String {
     let path = place(name)
-    // The kernel says it again when the file gets its name; here nothing has been sent yet.
+    // The kernel checks again when the file gets its name; this check is before sending.
     if !serverName, File.exists(path) { throw OutputFile.isThere(path) }
     return path
   }

@@ -1,7 +1,7 @@
 internal import ArgumentParser
 internal import AuthKit
 
-/// Answers that come in pages (design 8).
+/// The options for answers in pages (design 8).
 struct PageOptions: ParsableArguments {
   @Flag(help: "GET all pages, one after another, by Link: rel=next or as --next says.")
   var paginate = false
@@ -36,10 +36,10 @@ struct PageOptions: ParsableArguments {
     help: ArgumentHelp("Stop after N elements of --each.", valueName: "n"))
   var maximumItems: Int?
 
-  /// Whether answers are read as a whole, and not passed through as they come.
+  /// Whether answers are read whole, not passed through as they arrive.
   var isWanted: Bool { paginate || each != nil }
 
-  /// Refuses what does not go together.
+  /// Checks that the options can be used together.
   ///
   /// - Throws: `usage`.
   func check(method: String, _ output: OutputOptions) throws(Failure) {
@@ -73,9 +73,9 @@ struct PageOptions: ParsableArguments {
     _ = try place(in: .usual)
   }
 
-  /// Where the next page is told: here, or by the recipe.
+  /// Returns where an answer names the next page: by these options, else by the recipe.
   ///
-  /// - Throws: `usage` for what is no JSON Pointer.
+  /// - Throws: `usage` for an invalid JSON Pointer.
   func place(in recipe: NextPage) throws(Failure) -> NextPage {
     if let next {
       guard let place = NextPage(pointer: next) else {

@@ -1,18 +1,18 @@
 internal import AuthKit
 
-/// An answer that is read as a whole.
+/// An answer that is read whole.
 final class Page {
-  /// A page is held in memory; this is the most of it.
+  /// The most bytes of a page, which is held in memory.
   private static let largest = 64 << 20
 
   private(set) var head: ResponseHead
   private(set) var url: WebURL
   let body = ByteBuffer()
-  /// For messages.
+  /// The name in messages.
   private let name: String
   private var checked: JSONText?
 
-  /// - Parameter name: for messages.
+  /// - Parameter name: the name in messages.
   init(_ name: String, _ head: ResponseHead, _ url: WebURL) {
     self.name = name
     self.head = head
@@ -30,7 +30,7 @@ final class Page {
 
   /// The body's JSON; nil for an empty body.
   ///
-  /// - Throws: `failed` for what is no JSON.
+  /// - Throws: `failed` for a body that is not JSON.
   func json() throws(Failure) -> JSONText? {
     if checked == nil, !body.isEmpty {
       do throws(JSONError) { checked = try JSONText(body) } catch {
@@ -48,7 +48,7 @@ final class Page {
 }
 
 extension RequestRun {
-  /// Asks for one page after another, and gives each to a `PageWriter`.
+  /// Requests one page after another and passes each to a `PageWriter`.
   func deliverPages(
     _ wanted: ProtectedRequest, _ asking: Asking, by attempts: inout RetryingSender
   ) throws(Failure) -> Int32 {
@@ -85,8 +85,8 @@ extension RequestRun {
     return 0
   }
 
-  /// A URL by its hash, so that a thousand pages cost no memory. Seeded anew in each process: no
-  /// server makes two of them meet.
+  /// Returns a hash of the URL, so that a thousand pages need little memory. Each process has its
+  /// own seed, so a server cannot cause collisions.
   private static func mark(_ url: WebURL) -> Int {
     var hasher = Hasher()
     for byte in url.text.utf8 { hasher.combine(byte) }
@@ -109,7 +109,7 @@ extension RequestRun {
     return page
   }
 
-  /// The URL of the page behind `page`: of an origin that the credential may go to (rule A12).
+  /// Returns the URL of the page after `page`, if its origin may get the credential (rule A12).
   private func next(
     after page: Page, _ number: Int, _ place: NextPage, _ origins: [Origin]
   ) throws(Failure) -> WebURL? {
@@ -143,17 +143,17 @@ extension RequestRun {
   }
 }
 
-/// Where pages go: one document after another, one array of all, or the elements of each.
+/// The output of pages: one document after another, one array, or the elements of each.
 final class PageWriter {
-  /// What --slurp holds of all pages together.
+  /// The most bytes that --slurp holds of all pages.
   private static let largest = 256 << 20
 
   private let console: Console
   private let output: OutputOptions
   private let pages: PageOptions
-  /// Whether pages go to one place: a file, the lines of --each, the array of --slurp.
+  /// Whether pages share one output: a file, the lines of --each, the array of --slurp.
   private let isOne: Bool
-  /// The one of all pages, or of the last.
+  /// The sink of all pages, or of the last one.
   private var sink: BodySink?
   private let array = ByteBuffer()
   private var lastHead: ResponseHead?
@@ -166,7 +166,7 @@ final class PageWriter {
     isOne = pages.slurp || pages.each != nil || output.file.map { $0 != "-" } ?? false
   }
 
-  /// Whether as much came as was asked for.
+  /// Returns whether --max-pages or --max-items is reached.
   func isFull(after page: Int) -> Bool {
     page >= pages.maximumPages ?? .max || items >= pages.maximumItems ?? .max
   }
@@ -189,7 +189,7 @@ final class PageWriter {
     }
   }
 
-  /// All pages have come.
+  /// Writes what is left after the last page.
   func finish() throws(Failure) {
     if pages.slurp, let lastHead {
       sink = try BodySink(console, head: lastHead, output, isWanted: true, shownHead: nil)
@@ -200,7 +200,7 @@ final class PageWriter {
     try sink.finish()
   }
 
-  /// The answer in the place of a page: shown as any failed one, but never among elements.
+  /// Shows an error answer in place of a page, but never among elements.
   func refuse(_ page: Page, _ shownHead: String?) throws(Failure) {
     sink?.abandon()
     let isMade = pages.slurp || pages.each != nil
@@ -220,7 +220,7 @@ final class PageWriter {
         hint: "--slurp holds all of them; --each /POINTER needs memory for one")
     }
     add(array.isEmpty ? "[" : ",")
-    // As it came, so that no number changes; a byte order mark stands only at a text's beginning.
+    // Keep the bytes, so that no number changes; a byte order mark is valid only at the start.
     page.body.withBytes { bytes in
       var body = bytes[...]
       if body.starts(with: [0xEF, 0xBB, 0xBF]) { body = body.dropFirst(3) }
@@ -231,7 +231,7 @@ final class PageWriter {
 
   private func add(_ text: String) { Array(text.utf8).withUnsafeBytes { array.append($0) } }
 
-  /// The elements of the array at `pointer`, compact, one line each.
+  /// Writes the elements of the array at `pointer`, compact, one per line.
   private func putElements(
     of page: Page, at pointer: String, into sink: BodySink
   ) throws(Failure) {
@@ -241,7 +241,7 @@ final class PageWriter {
       throw page.failure("has a key of \(pointer) twice")
     }
     guard let found, found.kind == .array else {
-      // What a server writes for an empty list, and what --ok lets pass.
+      // Some servers send null for an empty list, and --ok accepts any answer.
       if found?.kind == .null || page.head.status >= 300 { return }
       throw page.failure("has no array at \(pointer): \(json.shape())")
     }
@@ -257,7 +257,7 @@ final class PageWriter {
     try lines.flush()
   }
 
-  /// Short lines, passed on many at a time.
+  /// A buffer that passes on many short lines at a time.
   private final class Lines {
     private static let usual = 65_536
     private let sink: BodySink

@@ -6,11 +6,11 @@ struct PersonalHeaders {
   private(set) var lines: [WireHeader] = []
   private let profile: Profile
   private let redactor: Redactor
-  /// Whether the request carries no credential but these.
+  /// Whether the request carries no other credential.
   private let isAnonymous: Bool
   private let isBatch: Bool
 
-  /// None yet.
+  /// Creates an empty list of headers.
   private init(_ profile: Profile, _ redactor: Redactor, isAnonymous: Bool, isBatch: Bool) {
     self.profile = profile
     self.redactor = redactor
@@ -18,21 +18,21 @@ struct PersonalHeaders {
     self.isBatch = isBatch
   }
 
-  /// Whether there is a header `name`, in any case of letters.
+  /// Returns whether there is a header `name`, in any case of letters.
   private func contains(_ name: String) -> Bool {
     lines.contains { $0.name.equalsIgnoringCase(name) }
   }
 
-  /// Adds the header `name`, unless it was given; nil: what authctl would add is left out.
+  /// Adds the header `name` unless it was given; nil leaves out what authctl would add.
   mutating func complete(_ name: String, _ value: String?) throws(Failure) {
     guard !contains(name) else { return }
     guard let value else { return lines.append(try WireHeader(removing: name)) }
     lines.append(try WireHeader(name: name, value: value))
   }
 
-  /// Adds the header `name`; nil: what authctl would add is left out.
+  /// Adds the header `name`; nil leaves out what authctl would add.
   ///
-  /// - Parameter place: how messages name it; nil: as `-H` or a line of `batch` gives it.
+  /// - Parameter place: the option in messages; nil: `-H`, or `headers` of a batch line.
   private mutating func add(
     _ name: String, _ value: String?, by place: String? = nil
   ) throws(Failure) {
@@ -46,7 +46,7 @@ struct PersonalHeaders {
         hint: "--anonymous sends your own instead")
     }
     if HeaderSyntax.isForbiddenBesideCredential(name) {
-      // Its connections are shared: a false length would let one line answer another.
+      // Requests share connections: a false length could give one line another's answer.
       guard !isBatch else { throw Failure(.usage, "\(place) is not sent by batch") }
       guard isAnonymous else {
         throw Failure(
@@ -74,8 +74,8 @@ extension PersonalHeaders {
     for (name, value) in members { try add(name, value) }
   }
 
-  /// Whether a batch masks its value. Not every header that could be a credential: the values of
-  /// all lines would be remembered to the end.
+  /// Returns whether a batch masks the header's value. Masking every possible credential would keep
+  /// the values of all lines in memory.
   private static func namesSecret(_ name: String) -> Bool {
     let name = name.asciiLowercased
     return ["auth", "cookie", "token", "secret", "password", "api-key", "apikey"]
@@ -86,7 +86,7 @@ extension PersonalHeaders {
 // MARK: - Of the command line
 
 extension PersonalHeaders {
-  /// `-H`, `-A` and `-b`; a header of `-H` comes before the others, as in curl.
+  /// Collects `-H`, `-A` and `-b`; a header of `-H` takes precedence, as in curl.
   ///
   /// - Throws: `usage`, `failed` for a file that cannot be read.
   init(_ options: RequestOptions, _ profile: Profile, _ redactor: Redactor) throws(Failure) {
@@ -108,7 +108,7 @@ extension PersonalHeaders {
     try add(cookies: options.cookie)
   }
 
-  /// `NAME: VALUE`; `NAME;` is an empty value, `NAME:` leaves the header out.
+  /// Adds `NAME: VALUE`; `NAME;` sends an empty value, `NAME:` leaves the header out.
   private mutating func add(line: String) throws(Failure) {
     guard let mark = line.utf8.firstIndex(where: { $0 == 0x3A || $0 == 0x3B }) else {
       throw Failure(.usage, "-H \(DisplayText.oneLine(line, limit: 40)): write 'NAME: VALUE'")

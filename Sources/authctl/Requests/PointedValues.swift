@@ -1,10 +1,10 @@
 internal import AuthKit
 
-/// What `--pointer` finds in an answer: a line for each value.
+/// The values that `--pointer` finds in an answer.
 struct PointedValues {
-  /// What was found, in the order of the options.
+  /// The found values, in the order of the options.
   private(set) var values: [JSONText] = []
-  /// What was not.
+  /// A failure that names the pointers without a value.
   private(set) var failure: Failure?
 
   /// - Throws: `failed` for an answer that is not JSON.

@@ -2,27 +2,27 @@ internal import ArgumentParser
 internal import AuthKit
 internal import Synchronization
 
-/// What a request carries beside its headers.
+/// The body of a request, and what its options add to the URL.
 struct RequestBody {
-  /// None: no body in memory. Empty: a body of no bytes.
+  /// nil: no body in memory; empty: a body of no bytes.
   var content: SharedSecret?
   /// A body that is read while it is sent.
   var upload: StreamedBody?
   /// The parts of a multipart body.
   var parts: [WirePart] = []
-  /// Its Content-Type, where the options say it.
+  /// The Content-Type, if the options determine it.
   var type: String?
-  /// Whether JSON is asked for as well (`--json`).
+  /// Whether to ask for a JSON answer too (`--json`).
   var wantsJSON = false
-  /// What joins the URL's query; empty for nothing.
+  /// The text to add to the URL's query; may be empty.
   var query = ""
-  /// What a target that ends in `/` gets: the name of the file of `-T`, percent-encoded.
+  /// The percent-encoded name of the `-T` file, added to a target that ends in `/`.
   var fileName: String?
 
-  /// Whether there is none.
+  /// Whether there is no body.
   var isEmpty: Bool { content == nil && upload == nil && parts.isEmpty }
 
-  /// The body is `sources`, one behind the other: in memory where all of them are there already.
+  /// Sets the body to `sources` in order; in memory if all of them are.
   mutating func take(_ sources: [StreamedBody.Source]) {
     var text = SecretBuilder()
     for source in sources {
@@ -35,7 +35,7 @@ struct RequestBody {
     content = SharedSecret(text.secret())
   }
 
-  /// The request that carries it, with the headers that it needs where `headers` lacks them.
+  /// Returns the request with this body and the headers that it needs but `headers` lacks.
   ///
   /// - Throws: `usage`.
   func request(
@@ -47,7 +47,7 @@ struct RequestBody {
     request.parts = parts
     if let type { try headers.complete("Content-Type", type) }
     if isEmpty, ["POST", "PUT", "PATCH"].contains(method) {
-      // A POST of no bytes says so, by `Content-Length: 0` (RFC 9110, section 8.6).
+      // An empty POST sends `Content-Length: 0` (RFC 9110, section 8.6).
       request.body = SharedSecret("")
       try headers.complete("Content-Type", nil)
     }
@@ -56,7 +56,7 @@ struct RequestBody {
     return request
   }
 
-  /// `target` with what the options add to its path and its query.
+  /// Returns `target` with what the options add to its path and its query.
   func target(_ target: String) -> String {
     let mark = target.utf8.firstIndex { $0 == UInt8(ascii: "?") || $0 == UInt8(ascii: "#") }
     var path = String(target.utf8[..<(mark ?? target.utf8.endIndex)]) ?? target

@@ -75,15 +75,15 @@ struct RequestRun {
     }
   }
 
-  /// On whose behalf a request is sent.
+  /// The identity that a request is sent with.
   struct Asking {
     let who: String
     let profile: Profile
-    /// Where the credential may go; none without one.
+    /// The origins that may get the credential; nil without a credential.
     var origins: [Origin]?
   }
 
-  /// Pages, or one answer; each by as many attempts as it takes.
+  /// Delivers pages or one answer, with retries.
   private func deliver(
     _ wanted: ProtectedRequest, _ asking: Asking, once: @escaping RetryingSender.Send
   ) throws(Failure) -> Int32 {
@@ -167,7 +167,7 @@ struct RequestRun {
 
   // MARK: - Headers
 
-  /// Status line and headers, with what is secret in them masked (rule B3).
+  /// Returns the status line and headers, with secrets masked (rule B3).
   func shown(_ head: ResponseHead, _ profile: Profile) -> String {
     let mask = mask(profile)
     var text = "\(head.version) \(head.status) \(mask.shown(head.reason))\r\n"

@@ -1,7 +1,7 @@
 internal import ArgumentParser
 internal import AuthKit
 
-/// Whether a request is sent again, and how often requests begin (design 8).
+/// The options for retries and for the rate of requests (design 8).
 struct RetryOptions: ParsableArguments {
   @Option(
     parsing: .unconditional,
@@ -23,9 +23,9 @@ struct RetryOptions: ParsableArguments {
     help: ArgumentHelp("Begin no more requests than 20/s, 100/m, 5000/h.", valueName: "rate"))
   var rate: Rate?
 
-  /// The options in the form that `RetryingSender` takes.
+  /// Returns the retry policy that the options describe.
   ///
-  /// - Throws: `usage` for a number below nothing.
+  /// - Throws: `usage` for a negative number.
   func policy() throws(Failure) -> RetryPolicy {
     guard retry >= 0 else { throw Failure(.usage, "--retry must be 0 or more") }
     var policy = RetryPolicy()
@@ -36,9 +36,9 @@ struct RetryOptions: ParsableArguments {
   }
 }
 
-/// So many requests in a second, a minute or an hour: `20/s`.
+/// A number of requests per second, minute or hour: `20/s`.
 struct Rate: ExpressibleByArgument {
-  /// Seconds from one to the next.
+  /// The seconds from one request to the next.
   let interval: Double
 
   init?(argument: String) {

@@ -1,6 +1,6 @@
 internal import AuthKit
 
-/// Sends requests: not faster than --rate, again where --retry says so, and within -m.
+/// A sender of requests that keeps to --rate, --retry and -m.
 struct RetryingSender {
   typealias Send =
     (ProtectedRequest, HTTPClient.OnHead, HTTPClient.OnBody) throws(Failure) -> Void
@@ -13,7 +13,7 @@ struct RetryingSender {
 
   /// - Parameters:
   ///   - limit: seconds from now for everything (`-m`).
-  ///   - once: sends a request a single time, a repeat with a renewed session included.
+  ///   - once: sends a request once, or twice if it renews the session.
   init(
     _ console: Console, _ options: RetryOptions, limit: Double?, once: @escaping Send
   ) throws(Failure) {
@@ -24,11 +24,11 @@ struct RetryingSender {
     deadline = Clock.uptime() + (limit ?? .infinity)
   }
 
-  /// Sends `wanted` and passes the answer on that is not to be asked for again.
+  /// Sends `wanted`, with retries, and passes on the final answer.
   ///
   /// - Parameters:
-  ///   - mayRepeat: whether nothing of an answer that broke off has left this process.
-  ///   - onHead: may be called again, for an answer in place of one that broke off.
+  ///   - mayRepeat: whether no part of an answer that broke off has left this process.
+  ///   - onHead: called again for an answer that replaces one that broke off.
   mutating func send(
     _ wanted: ProtectedRequest, mayRepeat: () -> Bool, onHead: HTTPClient.OnHead,
     onBody: HTTPClient.OnBody
@@ -68,7 +68,7 @@ struct RetryingSender {
     }
   }
 
-  /// Seconds to wait before the next try; nil to take what there is.
+  /// Returns the seconds to wait before a retry; nil to accept the outcome.
   private func wait(
     _ outcome: RetryPolicy.Outcome, _ wanted: ProtectedRequest, _ times: Int, since start: Double
   ) -> Double? {

@@ -1,7 +1,7 @@
 internal import ArgumentParser
 internal import AuthKit
 
-/// Which statuses of an answer end with 0 (design 3).
+/// The options for which statuses exit with 0 (design 3).
 struct StatusOptions: ParsableArguments {
   @Option(
     parsing: .unconditionalSingleValue,
@@ -11,9 +11,9 @@ struct StatusOptions: ParsableArguments {
   @Flag(name: .customLong("ignore-status"), help: "The same as --ok 3xx,4xx,5xx.")
   var ignoreStatus = false
 
-  /// The statuses that the person takes for success.
+  /// Returns a test for the statuses that count as success.
   ///
-  /// - Throws: `usage` for a list that is none.
+  /// - Throws: `usage` for an invalid list.
   func accepted() throws(Failure) -> (Int) -> Bool {
     var ranges: [ClosedRange<Int>] = ignoreStatus ? [300...599] : []
     for text in ok.flatMap({ $0.utf8.split(separator: UInt8(ascii: ",")) }) {
@@ -33,7 +33,7 @@ struct StatusOptions: ParsableArguments {
 }
 
 extension Failure.Kind {
-  /// What an unwanted status of an answer stands for.
+  /// Creates the kind of failure for an HTTP status.
   init(status: Int) {
     self =
       switch status {

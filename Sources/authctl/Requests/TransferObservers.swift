@@ -1,6 +1,6 @@
 internal import AuthKit
 
-/// What looks on while a request runs: `-D`, `-w`, `--trace` and the line of progress.
+/// The observers of a request: `-D`, `-w`, `--trace` and the progress line.
 final class TransferObservers {
   private let console: Console
   private let heads: PrivateOutput?
@@ -9,7 +9,7 @@ final class TransferObservers {
   private let progress: Progress?
   private let trace: TraceSink?
 
-  /// Opens the files that are written, before anything is sent.
+  /// Opens the output files, before anything is sent.
   ///
   /// - Throws: `failed` for a file that cannot be written, `usage` for a format that cannot be read.
   init(_ app: App, _ options: RequestOptions) throws(Failure) {
@@ -25,7 +25,7 @@ final class TransferObservers {
     trace = isSent ? try output.trace.map { (path) throws(Failure) in try app.trace(path) } : nil
   }
 
-  /// `options` with what is to be heard of.
+  /// Returns `options` with these observers attached.
   func attached(to options: HTTPOptions) -> HTTPOptions {
     var options = options
     options.trace = trace
@@ -34,16 +34,16 @@ final class TransferObservers {
     return options
   }
 
-  /// The head of the answer has come; `text` is what may be shown of it.
+  /// Handles the head of an answer; `text` is its masked form.
   func receiveHead(_ head: ResponseHead, _ text: String) throws(Failure) {
-    // Lines that come when they like, on the same terminal as a rule.
+    // A stream's lines arrive at any time, usually on the same terminal.
     if BodySink.isStream(head) { progress?.end() }
     try heads?.write(Array(text.utf8))
     guard showsHead else { return }
     try console.write(Array(text.utf8))
   }
 
-  /// The request is over, with the exit status `code`, by `failure` where it failed.
+  /// Finishes the output; `code` is the exit status, `failure` its cause if the request failed.
   func end(_ answer: WriteOut.RecipeResponse, code: Int32, _ failure: Failure?) throws(Failure) {
     progress?.end()
     try writeOut?.write(answer, code: code, failure, to: console)
@@ -51,7 +51,7 @@ final class TransferObservers {
 }
 
 extension App {
-  /// The file of `--trace`, or standard error.
+  /// Opens the file of `--trace`, or standard error.
   ///
   /// - Throws: `failed` when it cannot be written.
   func trace(_ path: String) throws(Failure) -> TraceSink {

@@ -2,14 +2,14 @@ internal import AuthKit
 
 /// The format of `-w`, in curl's language: https://curl.se/docs/manpage.html#-w
 final class WriteOut {
-  /// What became of the request.
+  /// The result of the request.
   struct RecipeResponse {
     var method: String
-    /// The URL that was asked for.
+    /// The requested URL.
     var url: WebURL
-    /// The last URL that was asked for, and its answer; none where none came.
+    /// The last requested URL and its answer; nil without an answer.
     var final: (head: ResponseHead, url: WebURL)?
-    /// What is not shown of it.
+    /// The mask for the head of the answer.
     var mask: HeaderMask
     /// The file that was written.
     var file: String?
@@ -22,7 +22,7 @@ final class WriteOut {
   }
 
   private let pieces: [Piece]
-  /// Of every transfer of the request, redirects and repeats among them.
+  /// The facts of every transfer of the request, including redirects and retries.
   var facts: [TransferFacts] = []
 
   /// - Parameter format: the format, or `@FILE`; `@-` is standard input.
@@ -32,7 +32,7 @@ final class WriteOut {
     pieces = Self.pieces(isFile ? try File.text(String(format.dropFirst()), option: "-w") : format)
   }
 
-  /// Prints it.
+  /// Prints the format with its values.
   ///
   /// - Parameter code: the exit status to come.
   func write(
@@ -108,7 +108,7 @@ final class WriteOut {
 
   // MARK: - The variables
 
-  /// In the order of their names, as curl's `%{json}` has them.
+  /// Returns the variables, sorted by name as in curl's `%{json}`.
   private func values(
     _ answer: RecipeResponse, _ code: Int32, _ failure: Failure?
   ) -> [(key: String, value: JSONValue)] {
@@ -159,7 +159,7 @@ final class WriteOut {
     return isStatus ? String(repeating: "0", count: max(0, 3 - text.utf8.count)) + text : text
   }
 
-  /// Microseconds as `0.012345`.
+  /// Formats microseconds as seconds: `0.012345`.
   private static func seconds(_ microseconds: Int) -> String {
     let digits = String(max(0, microseconds) % 1_000_000)
     return "\(max(0, microseconds) / 1_000_000)."
@@ -176,7 +176,7 @@ final class WriteOut {
     }
   }
 
-  /// Compact JSON, on a terminal by escapes: the form of other text would make it another value.
+  /// Returns compact JSON; on a terminal with JSON escapes, which do not change its value.
   private static func json(_ value: JSONValue, _ console: Console) -> String {
     let text = value.serialized()
     guard console.isOutTerminal else { return text }

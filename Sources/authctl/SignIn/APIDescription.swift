@@ -1,23 +1,23 @@
 internal import AuthKit
 
-/// How an API wants to be spoken to, as somebody described it: options, a line of curl, or what a
-/// look at the API and questions at the terminal gave.
+/// The settings of an API: from options, from a curl command line, or from detection and questions
+/// at the terminal.
 struct APIDescription {
-  /// The keys of the profile, the usual preset among them where none was named.
+  /// The keys of the profile, with the default preset if none was named.
   var settings: [(key: String, value: JSONValue)]
-  /// Those that were asked for.
+  /// The keys that were given.
   var wanted: [(key: String, value: JSONValue)]
-  /// The origin that a line of curl goes to.
+  /// The origin of the curl command line.
   private var curlURL: String?
-  /// The account of a line of curl.
+  /// The account of the curl command line.
   var account: String?
-  /// The password of a line of curl, for this one sign-in.
+  /// The password of the curl command line, for this sign-in only.
   var password: SharedSecret?
 
-  /// What the options say.
+  /// Creates the description from options.
   ///
-  /// - Throws: `usage` for options that exclude each other or a line that is not curl's,
-  ///   `input_needed` when the person does not want what the line came to.
+  /// - Throws: `usage` for options that cannot be used together or a line that is not a curl
+  ///   command, `input_needed` when the user declines the result.
   init(_ options: ProfileOptions, in app: App) throws(Failure) {
     guard let file = options.fromCurl else {
       settings = try options.settings()
@@ -42,16 +42,16 @@ struct APIDescription {
     try Self.show(recipe, to: terminal, in: app)
   }
 
-  /// The API's base: what was given, or what the line of curl says.
+  /// Returns the API's base: `given`, else the origin of the curl command line.
   ///
-  /// - Throws: `usage` when they are of different origins.
+  /// - Throws: `usage` when their origins differ.
   mutating func base(_ given: String?) throws(Failure) -> String? {
     guard let given, let curlURL else { return given ?? curlURL }
     let url = try WebURL(given, from: .person)
     guard try WebURL(curlURL, from: .person).origin == url.origin else {
       throw Failure(.usage, "the line of curl is for \(curlURL), not for \(url.origin)")
     }
-    // The line has the whole path; below a base that is part of it, the rest is wanted.
+    // The curl command has the whole path; drop the part that the base includes.
     guard let index = settings.firstIndex(where: { $0.key == "login.path" }),
       let path = settings[index].value.text, path.utf8.starts(with: (url.path + "/").utf8)
     else { return curlURL }
@@ -60,7 +60,7 @@ struct APIDescription {
     return given
   }
 
-  /// Tells what became of the line, and has it confirmed where somebody is there.
+  /// Prints the settings from the curl command and, on a terminal, asks to use them.
   private static func show(
     _ recipe: CurlRecipe, to terminal: Terminal?, in app: App
   ) throws(Failure) {
@@ -89,11 +89,11 @@ struct APIDescription {
 
   // MARK: - By looking and asking
 
-  /// What a look at the API shows, and what the person says to that.
+  /// Creates the description by detection and, on a terminal, by questions.
   ///
-  /// - Parameter assumesYes: takes what was found without asking (`--yes`).
-  /// - Throws: `input_needed` when something was found and nobody can say yes to it; what
-  ///   `Detector` throws.
+  /// - Parameter assumesYes: uses the detected settings without asking (`--yes`).
+  /// - Throws: `input_needed` when settings are detected but there is no terminal to confirm them;
+  ///   what `Detector` throws.
   init(lookingAt base: String, assumesYes: Bool, in app: App) throws(Failure) {
     let origin = try WebURL(base, from: .person).origin
     settings = [("preset", "json")]
@@ -126,7 +126,7 @@ struct APIDescription {
     }
   }
 
-  /// Whether it is what would be done without having looked.
+  /// Returns whether these are the settings that are used without detection.
   private static func isUsual(_ settings: [(key: String, value: JSONValue)]) -> Bool {
     let usual: [String: JSONValue] = [
       "preset": "json", "login.path": "/login",

@@ -2,9 +2,9 @@ internal import ArgumentParser
 internal import AuthKit
 
 extension App {
-  /// Looks at the API at `address`.
+  /// Detects the settings of the API at `address`.
   ///
-  /// - Throws: `usage` for what is not a URL, and what `Detector` throws.
+  /// - Throws: `usage` for an invalid URL, and what `Detector` throws.
   func detect(_ address: String) throws(Failure) -> Detection {
     try checkURL(address)
     let profile = try transient(address)
@@ -14,9 +14,9 @@ extension App {
   }
 }
 
-/// What a look at an API came to, told.
+/// The output of detection.
 enum Detected {
-  /// `authctl profile add NAME URL …`; nil when it holds what must not be printed (rule A13).
+  /// Returns `authctl profile add NAME URL …`; nil if it must not be printed (rule A13).
   static func command(_ finding: Finding, _ url: String, _ app: App) throws(Failure) -> String? {
     let origin = try WebURL(url, from: .person).origin
     let name = ProfileStore.name(fromHost: origin.host, taken: try app.profiles.names())
@@ -40,7 +40,7 @@ enum Detected {
     }
   }
 
-  /// Nothing that is known answered there.
+  /// Returns the failure for an API that is not recognised.
   static func nothing(_ detection: Detection) -> Failure {
     Failure(
       .failed,

@@ -1,6 +1,6 @@
 internal import AuthKit
 
-/// Gets what a recipe's call needs from a person or a script: account, password, keys, fields.
+/// The values that a recipe's call needs from a user or a script: account, password, keys, fields.
 struct CredentialPrompt {
   private let app: App
   private let profile: Profile
@@ -21,7 +21,7 @@ struct CredentialPrompt {
     self.fields = typed
   }
 
-  /// The account to sign in as: known, or asked for; nil where the recipe needs none.
+  /// Returns the account to sign in as, known or asked for; nil if the recipe needs none.
   func account(for call: RecipeRequest?, _ api: RecipeClient, known: String?) throws(Failure)
     -> String?
   {
@@ -39,9 +39,9 @@ struct CredentialPrompt {
     return account
   }
 
-  /// Every value that `call` needs, each from its source; what is optional is left out.
+  /// Returns every value that `call` needs, each from its source, without missing optional ones.
   ///
-  /// - Parameter pasted: the password of a line of curl, used where no other is given.
+  /// - Parameter pasted: the password of a curl command line, used if no other is given.
   func values(
     for call: RecipeRequest?, _ api: RecipeClient, account: String?, pasted: SharedSecret? = nil
   ) throws(Failure) -> TemplateValues {
@@ -61,7 +61,7 @@ struct CredentialPrompt {
       let isGiven = pasted == nil || reader.hasOption(for: .password)
       values[.password] = isGiven ? try password(account, api.origin(of: call)) : pasted
     }
-    // Where the server can ask for a code, it is read when that happens.
+    // If the server can ask for a code, it is read only then.
     if names.contains(.otp), profile.recipe.secondFactor == nil {
       values[.otp] = try code(at: api.origin(of: call))
     }
@@ -81,7 +81,7 @@ struct CredentialPrompt {
     return values
   }
 
-  /// The one-time code that `origin` wants.
+  /// Returns the one-time code that `origin` requires.
   func code(at origin: Origin) throws(Failure) -> SharedSecret {
     let code = try reader.read(.otp) { () throws(Failure) in
       let terminal = try app.terminal(

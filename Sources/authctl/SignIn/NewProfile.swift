@@ -1,25 +1,25 @@
 internal import AuthKit
 
-/// The profile that `login URL` works with: one that is there, or a new one.
+/// The profile for `login URL`: an existing one or a new one.
 struct NewProfile {
   var profile: Profile
-  /// The text of a new one, which is written when it is known to stay.
+  /// The text of a new profile, written once it is known to stay; nil for an existing one.
   var text: String?
 
   var isNew: Bool { text != nil }
 
-  /// Writes a new profile's file; one that is there by now stays as it is.
+  /// Writes a new profile's file, unless it exists by now.
   func save(in app: App) throws(Failure) {
     if let text, try !app.profiles.names().contains(profile.name) {
       try app.profiles.write(text, as: profile.name)
     }
   }
 
-  /// Takes `address` for the API's base or for the address that signs in (design 5).
+  /// Finds or makes the profile for `address`, the API's base or sign-in address (design 5).
   ///
   /// - Parameters:
-  ///   - looks: an API of which nothing is said is looked at.
-  ///   - assumesYes: what that suggests is taken without asking.
+  ///   - looks: whether to detect the settings of an API if none are given.
+  ///   - assumesYes: whether to use detected settings without asking.
   static func make(
     for address: String, _ described: APIDescription, looks: Bool, assumesYes: Bool, in app: App
   ) throws(Failure) -> NewProfile {
@@ -54,13 +54,13 @@ struct NewProfile {
     return NewProfile(profile: draft.profile, text: draft.text)
   }
 
-  /// Nothing was said of the API: it is looked at, once there is a place to keep a session in.
+  /// Detects the settings of an API if none are given, once the store is open.
   private static func look(
     at base: String, _ assumesYes: Bool, _ app: App
   ) throws(Failure) -> [(key: String, value: JSONValue)]? {
     guard app.environment[.token] == nil, app.environment[.tokenFile] == nil else { return nil }
     do throws(Failure) { try app.store().open() } catch {
-      // Without a terminal the sign-in says the same and keeps the profile; a person comes back.
+      // Without a terminal, the sign-in reports the same and keeps the profile for later.
       if app.mayAsk { throw error }
       return nil
     }

@@ -1,9 +1,9 @@
 internal import AuthKit
 
-/// What came of one line of a batch, as the line that tells it.
+/// The result of one line of a batch, printed as one line.
 struct BatchAnswer {
   let id: JSONValue
-  /// Status and headers of the server's answer, and what is not shown of them.
+  /// The status and headers of the server's answer, and the mask for them.
   var head: ResponseHead?
   var mask: HeaderMask?
   var body = ByteBuffer()
@@ -15,7 +15,7 @@ struct BatchAnswer {
   /// The line, with its line end.
   func line() -> SharedSecret {
     let form = bodyForm
-    // As long as it will be: while it grows, a line is there twice.
+    // Reserve the final size: a buffer that grows holds the line twice.
     var out = SecretBuilder(capacity: size(form) + 1024)
     out.append("{\"id\":")
     id.write(into: &out)
@@ -32,7 +32,7 @@ struct BatchAnswer {
     return SharedSecret(out.finish())
   }
 
-  /// Names in lower case, as HTTP/2 has them; a header that came more than once is a list.
+  /// Writes header names in lower case, as in HTTP/2; a repeated header becomes a list.
   private func write(_ head: ResponseHead, into out: inout SecretBuilder) {
     out.append(",\"headers\":{")
     for (index, header) in head.grouped.enumerated() {
@@ -54,7 +54,7 @@ struct BatchAnswer {
     case none, json, text, base64
   }
 
-  /// JSON as it was written, but for the white space around its tokens; text; else base64.
+  /// The body's form: JSON (without white space around its tokens), else text, else base64.
   private var bodyForm: BodyForm {
     guard !body.isEmpty else { return .none }
     return body.withBytes { bytes in
@@ -90,7 +90,7 @@ struct BatchAnswer {
     }
   }
 
-  /// Whether it may be JSON: a number or a word alone is, only where the answer says so.
+  /// Returns whether the body may be JSON; a bare number or word needs a JSON media type.
   private func mayBeJSON(_ bytes: UnsafeRawBufferPointer) -> Bool {
     let type = head?.mediaType ?? ""
     if type.ends(withBytesOf: "json") { return true }

@@ -1,16 +1,16 @@
 internal import AuthKit
 
-/// One line of a batch: the request that it asks for, word for word.
+/// One line of a batch: the request exactly as written.
 struct BatchLine {
   private(set) var method = "GET"
   private(set) var target = ""
-  /// nil: a header that authctl would add is left out.
+  /// A nil value leaves out a header that authctl would add.
   private(set) var headers: [(name: String, value: String?)] = []
   private(set) var body = RequestBody()
 
   private static let keys = ["id", "method", "url", "headers", "json", "body"]
 
-  /// The line's `id`, as far as it can be read, and what it asks for.
+  /// Returns the line's `id`, as far as it can be read, and its request.
   static func read(_ bytes: ByteBuffer, number: Int) -> (id: JSONValue, Result<BatchLine, Failure>)
   {
     func wrong(_ what: String) -> Failure { Failure(.usage, "line \(number) \(what)") }
@@ -21,7 +21,7 @@ struct BatchLine {
     guard line.kind == .object else { return (.null, .failure(wrong("is not a JSON object"))) }
     var found: JSONText?
     line.forEachMember { key, value in if found == nil, key == "id" { found = value } }
-    // Each answer repeats it.
+    // Each answer repeats the id, so its length is limited.
     guard found.map({ $0.count <= 65_536 }) ?? true, let id = try? found?.tree() ?? .null else {
       return (.null, .failure(wrong("has an id that is longer than 64 KiB")))
     }
@@ -52,7 +52,7 @@ struct BatchLine {
         failure.hint = "the keys are " + Self.keys.joined(separator: ", ")
         throw failure
       }
-      // Programs differ in which of two they take (rule C4).
+      // Programs differ in which of two equal keys they use (rule C4).
       guard seen.insert(key).inserted else { throw wrong("\(shown) stands twice") }
       switch (key, value.kind) {
       case ("method", .null), ("headers", .null), ("body", .null): break
@@ -91,9 +91,9 @@ struct BatchLine {
 }
 
 extension BatchLine {
-  /// The request, with everything checked that can be before it is sent.
+  /// Returns the request, after every check that is possible before sending.
   ///
-  /// - Parameter isAnonymous: it may bring a credential of its own.
+  /// - Parameter isAnonymous: whether the line may carry its own credential.
   /// - Throws: `usage`.
   func request(
     _ app: App, _ keeper: SessionKeeper, isAnonymous: Bool

@@ -24,7 +24,7 @@ struct BatchOptions: ParsableArguments {
   @OptionGroup(title: "Retries") var retries: RetryOptions
   @OptionGroup(title: "Network") var network: NetworkOptions
 
-  /// Refuses what is out of range.
+  /// Checks that the values are in range.
   ///
   /// - Throws: `usage`.
   func check() throws(Failure) {

@@ -3,13 +3,13 @@ internal import Glibc
 
 /// The requests of a batch, from lines of standard input to lines of standard output.
 ///
-/// Nothing grows with their number: a line is read when there is room for its request, and answers
-/// that wait for an earlier one are bounded, in number and in bytes.
+/// Memory does not grow with their number: a line is read only when there is room for its request,
+/// and answers that wait for an earlier one are limited in number and in bytes.
 final class BatchRun {
-  /// Bytes of one answer, and of all that are under way: they are held in memory.
+  /// The most bytes of one answer, and of all under way: they are held in memory.
   private static let largestBody = 16 << 20
   private static let largestBodies = 24 << 20
-  /// How many answers, and how many bytes of them, may wait for an earlier one.
+  /// The most answers, and bytes of them, that may wait for an earlier answer.
   private static let mostHeld = 1000
   private static let largestHeld = 16 << 20
 
@@ -18,11 +18,11 @@ final class BatchRun {
     case signal(Int32)
     case failFast(line: Int)
     case input(Failure)
-    /// The server asks to wait for so many seconds.
+    /// The server asks to wait this many seconds.
     case busy(Double)
   }
 
-  /// A request on its way, and what to do with its answer.
+  /// A request under way.
   private struct Flight {
     let id: JSONValue
     let place: Int
@@ -39,9 +39,9 @@ final class BatchRun {
   private let accepted: (Int) -> Bool
   private let mask: HeaderMask
   private var input = LineInput()
-  /// The line that was read last, from 1.
+  /// The number of the last line that was read, from 1.
   private var number = 0
-  /// Requests so far, the answer that is written next, and those that are there already.
+  /// The number of requests, the place of the next answer to write, and the answers after it.
   private var count = 0
   private var next = 0
   private var held: [Int: SharedSecret] = [:]
@@ -49,12 +49,12 @@ final class BatchRun {
   private var stop: Stop?
   private let policy: RetryPolicy
   private var pace: RateLimit
-  /// What is sent once more: when, and the answer that stands if it is not.
+  /// Requests to retry: when, and the answer to print if the batch stops first.
   private var again: [(due: Double, flight: Flight, outcome: ProtectedBatch.Outcome)] = []
   private var worst: Int32 = 0
   /// Lines for standard output.
   private var unwritten = SecretBuilder()
-  /// Standard output cannot be written.
+  /// The failure to write standard output.
   private var failure: Failure?
 
   init(_ app: App, _ options: BatchOptions, _ choice: ProfileChoice, _ keeper: SessionKeeper)
@@ -129,7 +129,7 @@ final class BatchRun {
     batch.start(flight.wanted) { [self] outcome in settle(flight, outcome) }
   }
 
-  /// Sends what has waited long enough; when the batch is stopped, the answers stand that there are.
+  /// Sends the retries that are due; after a stop, prints the answers that they have.
   private func sendAgain() {
     let now = Clock.uptime()
     let ready = again.filter { stop != nil || $0.due <= now }
@@ -145,13 +145,13 @@ final class BatchRun {
     }
   }
 
-  /// Takes an answer, or has the request sent once more. 429 is for all requests: none begins
-  /// before the server wants one (rule B6).
+  /// Takes an answer or schedules a retry. 429 holds for all requests: none starts before the time
+  /// that the server asks for (rule B6).
   private func settle(_ flight: Flight, _ answer: ProtectedBatch.Outcome) {
     let now = Clock.uptime()
     let told = answer.head.flatMap { RetryPolicy.retryAfter($0, now: Clock.now()) }
     var outcome = RetryPolicy.Outcome.answer(status: answer.head?.status ?? 0, told: told)
-    // An answer that broke off is none, whatever its status.
+    // An answer that broke off is a failure, whatever its status.
     if let failure = answer.failure, !RetryPolicy.isPassing(outcome) { outcome = .failure(failure) }
     var flight = flight
     flight.failed += 1
@@ -180,7 +180,7 @@ final class BatchRun {
     again.append((now + wait, flight, answer))
   }
 
-  /// The server has enough for now: no request begins for so many seconds, or none at all.
+  /// Pauses all requests for `seconds`, or stops the batch if that is too long.
   private func hold(_ seconds: Double, _ now: Double) {
     if seconds > max(RetryPolicy.longestWait, policy.maximumTime ?? 0) {
       if stop == nil { stop = .busy(seconds) }
@@ -192,7 +192,7 @@ final class BatchRun {
 
   private func spoken(_ seconds: Double) -> String { Timestamp.spoken(seconds.rounded()) }
 
-  /// What a line asks for; nil for an empty one.
+  /// Returns a line's id and request; nil for a blank line.
   private func read(_ line: LineInput.Line) -> (id: JSONValue, Result<BatchLine, Failure>)? {
     number += 1
     switch line {
@@ -236,7 +236,7 @@ final class BatchRun {
     return app.console.json(failure)
   }
 
-  /// The answer to a line that no request was made of.
+  /// Returns the answer to a line that is not sent.
   private func refusal(_ id: JSONValue, _ failure: Failure) -> BatchAnswer {
     var answer = BatchAnswer(id: id)
     answer.error = error(failure)
@@ -253,7 +253,7 @@ final class BatchRun {
     put(place, result.answer.line())
   }
 
-  /// Writes an answer, or holds it until those before it are there.
+  /// Writes an answer, or holds it until all earlier ones are written.
   private func put(_ place: Int, _ line: SharedSecret) {
     guard !options.unordered else { return write(line) }
     held[place] = line
@@ -265,7 +265,7 @@ final class BatchRun {
     }
   }
 
-  /// Many short lines are one write(2); none waits longer than what is under way is looked at once.
+  /// Collects short lines into one write(2); each turn of `run` flushes them.
   private func write(_ line: SharedSecret) {
     do throws(Failure) {
       if line.secret.count > 65_536 {
@@ -289,7 +289,7 @@ final class BatchRun {
 
   // MARK: - The end
 
-  /// The first time no further request is started; the second time none is waited for.
+  /// Starts no further request after the first signal, and abandons the rest after the second.
   private func interrupt(_ signal: Int32) {
     if case .signal? = stop {
       batch.abandon(Failure(.failed, "interrupted before the answer came"))
@@ -315,7 +315,7 @@ final class BatchRun {
     return worst
   }
 
-  /// An answer for each line that was read and not sent; their number.
+  /// Answers each line that was read but not sent, and returns their number.
   private func answerUnsent() -> Int {
     let why: String
     switch stop {
