@@ -41,8 +41,7 @@ package enum Hardening {
   package static func begin() throws(Failure) -> Before {
     // A handler of Swift's runtime prints memory in its backtrace.
     for number in [SIGILL, SIGTRAP, SIGABRT, SIGSEGV, SIGBUS, SIGFPE] { signal(number, SIG_DFL) }
-    // So does its handler of ^\\; if the caller ignores the signal, as nohup(1) does, it stays
-    // ignored.
+    // So does its handler of ^\; a signal that the caller ignores, as with nohup(1), stays ignored.
     if !authctl_is_ignored(SIGQUIT) { signal(SIGQUIT, SIG_DFL) }
     // A server that closes its connection must not end the process; `Console` ends it when the
     // reader of standard output has gone.

@@ -82,8 +82,8 @@ extension Timestamp {
     return seconds <= tenYears ? seconds : nil
   }
 
-  /// Returns a span of time for people, rounded towards zero: `47 s`, `14 min`, `60 min`, `2 h`, `9
-  /// days`; `-2 h` for a past one; `?` for NaN and for values too large.
+  /// Returns a span of time for people, rounded towards zero, at least two of a unit above seconds:
+  /// `47 s`, `14 min`, `60 min`, `9 days`; `-2 h` for a past one; `?` for NaN and overflow.
   package static func spoken(_ seconds: Double) -> String {
     guard let whole = Int(exactly: seconds.rounded(.towardZero)) else { return "?" }
     switch whole.magnitude {

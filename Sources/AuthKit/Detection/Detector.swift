@@ -202,7 +202,7 @@ package struct Detector {
     return finding
   }
 
-  /// RFC 6749, section 4.3.2, for a document that names the token endpoint and no operation.
+  /// Returns the finding for a token endpoint without an operation (RFC 6749, section 4.3.2).
   private func passwordGrant(_ path: String, _ place: String, _ document: OpenAPI) -> Finding {
     var finding = Finding(
       .likely, at: place, "signs in with a form at \(document.basePath)\(path)",
