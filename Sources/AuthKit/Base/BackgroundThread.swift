@@ -1,7 +1,7 @@
 internal import Glibc
 
-/// Work that is begun on a thread of its own, before its result is needed. What it touches belongs
-/// to that thread until `wait` returns.
+/// Work that starts on a separate thread, before its result is needed. What it uses belongs to that
+/// thread until `wait` returns.
 final class BackgroundThread {
   private final class Work {
     let run: () -> Void
@@ -11,7 +11,7 @@ final class BackgroundThread {
   private var thread = pthread_t()
   private var isRunning = false
 
-  /// Begins; where no thread can be made, the work is done at once.
+  /// Starts the work; if no thread can be created, runs it at once.
   init(_ work: @escaping () -> Void) {
     let box = Unmanaged.passRetained(Work(work))
     let status = pthread_create(
@@ -27,7 +27,7 @@ final class BackgroundThread {
   /// Waits until the work is done.
   func wait() { wait(by: { pthread_join($0, nil) }) }
 
-  /// Waits by `join`, which gives 0 when the thread has ended; false when it has not.
+  /// Waits with `join`, which returns 0 when the thread has ended; returns false when it has not.
   @discardableResult func wait(by join: (pthread_t) -> Int32) -> Bool {
     if isRunning { isRunning = join(thread) != 0 }
     return !isRunning

@@ -1,13 +1,13 @@
 internal import Glibc
 
-/// Bytes that are collected, such as the body of an answer that is read as a whole.
+/// A growing buffer of bytes, such as a response body that is read as a whole.
 ///
-/// It grows by realloc(3), which moves the pages of a large block and copies none of them: unlike an
-/// array it never takes twice the memory of what is in it.
+/// It grows with realloc(3), which moves the pages of a large block without copying them: unlike an
+/// array, it never takes twice the memory of its content.
 package final class ByteBuffer {
   private var base: UnsafeMutableRawPointer?
   private var capacity = 0
-  /// Number of bytes so far.
+  /// The number of bytes so far.
   package private(set) var count = 0
 
   /// An empty buffer.
@@ -19,16 +19,16 @@ package final class ByteBuffer {
     bytes.withUnsafeBytes { append($0) }
   }
 
-  /// Whether there is nothing in it.
+  /// Whether it has no bytes.
   package var isEmpty: Bool { count == 0 }
 
   /// Adds bytes at the end.
   package func append(_ bytes: UnsafeRawBufferPointer) {
     guard let source = bytes.baseAddress, !bytes.isEmpty else { return }
     if count + bytes.count > capacity {
-      // What is not written to yet costs no memory.
+      // Memory that is not written yet costs nothing.
       let wanted = max(capacity * 2, count + bytes.count, 4096)
-      // Without memory Swift's own collections end the process, too.
+      // Swift's own collections also end the process when memory runs out.
       guard let grown = realloc(base, wanted) else { abort() }
       (base, capacity) = (grown, wanted)
     }
@@ -36,7 +36,7 @@ package final class ByteBuffer {
     count += bytes.count
   }
 
-  /// Lends the bytes for the time of `body`; they must not be kept.
+  /// Lends the bytes for the duration of `body`, which must not keep them.
   package func withBytes<R, E: Error>(
     _ body: (UnsafeRawBufferPointer) throws(E) -> R
   ) throws(E) -> R {

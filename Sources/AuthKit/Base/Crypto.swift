@@ -1,12 +1,12 @@
 internal import CCrypto
 
-/// The cryptography of authctl (rule B9): the one door to OpenSSL's libcrypto, which gets
-/// its security updates from the system. Contexts that held a key are wiped when they are freed.
+/// The cryptography of authctl (rule B9): the only access to OpenSSL's libcrypto, which gets its
+/// security updates from the system. Contexts that held a key are wiped when they are freed.
 ///
-/// Every function throws `store_missing` where libcrypto is not installed, or refuses.
+/// Every function throws `store_missing` when libcrypto is not installed or reports an error.
 /// https://docs.openssl.org/3.0/man7/evp/
 package enum Crypto {
-  /// SHA-256 (FIPS 180-4): 32 bytes.
+  /// Returns the SHA-256 hash (FIPS 180-4): 32 bytes.
   static func sha256(_ bytes: [UInt8]) throws(Failure) -> [UInt8] {
     let crypto = try opened()
     var hash = [UInt8](repeating: 0, count: 32)
@@ -16,14 +16,14 @@ package enum Crypto {
     return hash
   }
 
-  /// SHA-256 in lower-case hexadecimal digits.
+  /// Returns the SHA-256 hash in lower-case hexadecimal digits.
   static func sha256Hex(_ bytes: [UInt8]) throws(Failure) -> String {
     hexDigits(try sha256(bytes))
   }
 
   // MARK: Keys
 
-  /// HKDF-SHA256 (RFC 5869): `count` bytes, at most 8160.
+  /// Derives `count` bytes, at most 8160, with HKDF-SHA256 (RFC 5869).
   static func hkdf(
     _ key: SharedSecret, salt: [UInt8], info: [UInt8], count: Int
   ) throws(Failure) -> Secret {
@@ -48,17 +48,17 @@ package enum Crypto {
     }
   }
 
-  /// scrypt (RFC 7914): `count` bytes.
+  /// Derives `count` bytes with scrypt (RFC 7914).
   ///
   /// - Parameters:
-  ///   - n: the cost, a power of 2: 128 * r * n bytes of memory.
-  ///   - r: the size of a block, in units of 128 bytes.
-  ///   - p: how often the whole is done.
+  ///   - n: the cost, a power of 2; scrypt takes 128 * r * n bytes of memory.
+  ///   - r: the block size, in units of 128 bytes.
+  ///   - p: the number of times that the whole is done.
   static func scrypt(
     _ passphrase: SharedSecret, salt: [UInt8], n: UInt64, r: UInt64, p: UInt64, count: Int
   ) throws(Failure) -> Secret {
     let crypto = try opened()
-    // n blocks, the two that are being mixed, and p that wait. The default is 32 MiB.
+    // n blocks, the two being mixed, and the p waiting ones. The default limit is 32 MiB.
     let memory = 128 &* r &* (n &+ 2 &+ p)
     return try Secret(count: count) { (output) throws(Failure) in
       let result = passphrase.withBytes { phrase in
@@ -72,17 +72,17 @@ package enum Crypto {
 
   // MARK: AES-256-GCM
 
-  /// Bytes of a nonce.
+  /// The length of a nonce, in bytes.
   static let nonceLength = 12
-  /// Bytes of the tag.
+  /// The length of the tag, in bytes.
   static let tagLength = 16
 
-  /// Seals by AES-256-GCM (NIST SP 800-38D): the ciphertext, and behind it the tag.
+  /// Encrypts with AES-256-GCM (NIST SP 800-38D); returns the ciphertext followed by the tag.
   ///
   /// - Parameters:
   ///   - key: 32 bytes.
-  ///   - nonce: 12 bytes, which must never come twice with one key.
-  ///   - head: what is authenticated beside it.
+  ///   - nonce: 12 bytes, which must never be used twice with one key.
+  ///   - head: data that is authenticated but not encrypted.
   static func seal(
     _ plain: UnsafeRawBufferPointer, with key: borrowing Secret, nonce: [UInt8],
     authenticating head: [UInt8]
@@ -98,7 +98,7 @@ package enum Crypto {
     return box
   }
 
-  /// What `seal` was given; nil when any of it is not as it was.
+  /// Decrypts what `seal` returned; nil when the box, the key, the nonce or the head differs.
   static func open(
     _ box: [UInt8], with key: borrowing Secret, nonce: [UInt8],
     authenticating head: [UInt8]
@@ -117,7 +117,7 @@ package enum Crypto {
     return plain
   }
 
-  /// One sealing or opening under way.
+  /// One encryption or decryption in progress.
   private struct Cipher: ~Copyable {
     private let crypto: authctl_crypto
     private let context: OpaquePointer
@@ -143,7 +143,7 @@ package enum Crypto {
       }
     }
 
-    /// Without `output` the bytes are authenticated, and not sealed.
+    /// Encrypts or decrypts `input`; without `output`, only authenticates it.
     func write(
       _ input: UnsafeRawBufferPointer, to output: UnsafeMutableRawBufferPointer?
     ) -> Bool {
@@ -154,15 +154,15 @@ package enum Crypto {
           == 1 && count == input.count
     }
 
-    /// Takes the tag, or gives it.
+    /// Reads or sets the tag.
     func tag(_ command: Int32, _ bytes: UnsafeMutableRawBufferPointer) -> Bool {
       crypto.EVP_CIPHER_CTX_ctrl(context, command, Int32(clamping: bytes.count), bytes.baseAddress)
         == 1
     }
 
-    /// When opening: whether the tag is that of what was written.
+    /// Finishes the operation; when decrypting, returns whether the tag matches.
     func finish() -> Bool {
-      // GCM has no last block; there is nothing that could be written.
+      // GCM has no last block, so nothing is written.
       var (none, count): (UInt8, Int32) = (0, 0)
       return crypto.EVP_CipherFinal_ex(context, &none, &count) == 1
     }
@@ -170,8 +170,8 @@ package enum Crypto {
 
   // MARK: The library
 
-  /// Opens libcrypto and seals something: at the first time of each it looks for the ways in which
-  /// it can do that, 1.5 ms in all. What fails here fails again when it is needed.
+  /// Loads libcrypto and encrypts once: the first use of each algorithm looks up its
+  /// implementation, 1.5 ms in all. A failure here shows again when the algorithm is needed.
   static func prepare() {
     do throws(Failure) {
       let key = try hkdf(SharedSecret("prepare"), salt: [], info: [], count: 32)
@@ -181,7 +181,7 @@ package enum Crypto {
     } catch {}
   }
 
-  /// Begins to load libcrypto on a thread of its own, and calls `next` there afterwards.
+  /// Loads libcrypto on a separate thread, then calls `next` there.
   package static func prepareAhead(then next: @escaping () -> Void) {
     _ = BackgroundThread {
       prepare()

@@ -1,9 +1,9 @@
-/// What a person or a script can be told about something that did not work.
+/// A failure, as reported to a person or a script.
 ///
-/// One value carries everything: the exit code, authctl's own sentence, the server's words and the
-/// hint. `Console` writes it, as text or as JSON; nothing else prints an error.
+/// One value holds everything: the exit code, authctl's own sentence, the server's words and the
+/// hint. Only `Console` prints errors, as text or as JSON.
 package struct Failure: Error {
-  /// The kind of failure: its raw value is the `code` of JSON errors, `exitCode` the process status.
+  /// The kind of failure: the raw value is the `code` of JSON errors, `exitCode` the exit status.
   package enum Kind: String, Sendable {
     case failed
     case usage
@@ -24,7 +24,7 @@ package struct Failure: Error {
     case credentialsRefused = "credentials_refused"
     case answerNotUnderstood = "answer_not_understood"
 
-    /// Whether it is the secret store that failed.
+    /// Whether the secret store failed.
     package var isOfStore: Bool {
       switch self {
       case .storeLocked, .storeMissing, .storeTimeout: true
@@ -54,41 +54,41 @@ package struct Failure: Error {
     }
   }
 
-  /// What `exec` ends with when its program did not run, as `env` and `docker run` do.
+  /// The exit codes of `exec` when its program did not run, as in `env` and `docker run`.
   package enum Exec: Int32 {
-    /// authctl failed before the program.
+    /// authctl failed before it started the program.
     case notBegun = 125
-    /// It is there and cannot be executed.
+    /// The program exists but cannot be executed.
     case notExecutable = 126
-    /// There is none of that name.
+    /// The program does not exist.
     case notFound = 127
   }
 
-  /// What was wrong with TLS: it decides what helps.
+  /// The cause of a TLS failure, which decides the hint.
   package enum TLSProblem: Sendable {
-    /// The server has another key than the one that is pinned.
+    /// The server's key is not the pinned one.
     case pinnedKey
-    /// The server requires another certificate of the client, or one at all.
+    /// The server requires a client certificate, or another one.
     case clientCertificate
-    /// The server's certificate has ended, or is not valid yet.
+    /// The server's certificate has expired, or is not valid yet.
     case expired, notYetValid
     /// The server's certificate is for another host.
     case hostName
-    /// There is no version of TLS that both know.
+    /// Client and server have no TLS version in common.
     case protocolVersion
-    /// Anything else, usually an authority that is not trusted.
+    /// Anything else, usually an untrusted authority.
     case authority
   }
 
-  /// What sort of failure it is.
+  /// The kind of failure.
   package var kind: Kind
   /// What happened, in authctl's own words; no trailing full stop, no secret.
   package var message: String
-  /// The server's own words, each piece as it came; `DisplayText` makes them fit to be shown.
+  /// The server's own words, each piece as received; `DisplayText` makes them safe to show.
   package var server: [String] = []
-  /// What was wrong with TLS, for `tls`.
+  /// The cause of a failure of kind `tls`.
   package var tlsProblem: TLSProblem?
-  /// The HTTP status of the answer, where there was one.
+  /// The HTTP status of the response, if there was one.
   package var status: Int?
   /// The URL in question, without query and user information.
   package var url: String?
@@ -96,24 +96,24 @@ package struct Failure: Error {
   package var profile: String?
   /// The account's name.
   package var account: String?
-  /// The command to run or the fact that helps.
+  /// The command to run, or a fact that helps.
   package var hint: String? { didSet { suggestion = nil } }
-  /// The suggestion that is the whole of `hint`, where it was made of one.
+  /// The suggestion that `hint` was made from, if any.
   package private(set) var suggestion: Suggestion?
-  /// Whether the person's own request broke off, or got no answer in time: not a sign-in or renewal
-  /// on its behalf. What `--retry` may send again.
+  /// Whether the user's own request was interrupted or timed out, rather than a sign-in or renewal
+  /// on its behalf. `--retry` may send it again.
   package var isOfRequest = false
-  /// The key of a profile that is wrong, by its names from the root.
+  /// The path of the invalid profile key, from the root.
   var key: [String]?
 
-  /// A failure of `kind`, said in `message`, with what fixes it in `hint`.
+  /// A failure of `kind` with a message and a hint that says how to fix it.
   package init(_ kind: Kind, _ message: String, hint: String? = nil) {
     self.kind = kind
     self.message = message
     self.hint = hint
   }
 
-  /// A failure of `kind`, said in `message`, that `suggestion` helps with.
+  /// A failure of `kind` with a message and a command that helps.
   package init(_ kind: Kind, _ message: String, suggestion: Suggestion) {
     self.init(kind, message, hint: suggestion.command)
     self.suggestion = suggestion

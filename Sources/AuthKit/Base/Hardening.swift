@@ -1,14 +1,13 @@
 internal import CSystem
-// `environ` is a variable that anybody may change; here it is read before there is a second thread.
+// `environ` is a variable that anybody may change; it is read here before a second thread exists.
 @preconcurrency internal import Glibc
 
-/// What a process that holds secrets does before it reads anything (rules B5, B12, B13,
-/// C14).
+/// Protects a process that holds secrets, before it reads anything (rules B5, B12, B13, C14).
 package enum Hardening {
-  /// What `begin()` has changed and a child of `exec` is to find as it was.
+  /// The settings that `begin()` changes and that a child of `exec` gets back.
   package struct Before: Sendable {
     private let coreLimit: rlim_t
-    /// The caller had SIGPIPE ignored.
+    /// Whether the caller ignored SIGPIPE.
     package let ignoredPipes: Bool
 
     fileprivate init(coreLimit: rlim_t, ignoredPipes: Bool) {
@@ -16,25 +15,25 @@ package enum Hardening {
       self.ignoredPipes = ignoredPipes
     }
 
-    /// Sets the soft limit for core files back; for the moment in which a child is started.
+    /// Restores the soft limit for core files, while a child is started.
     package func restoreCoreLimit() { setCoreLimit(coreLimit) }
 
-    /// Sets all of it back, for a program that takes the place of this one.
+    /// Restores all settings, for a program that replaces this one.
     package func restore() {
       setCoreLimit(coreLimit)
       if !ignoredPipes { signal(SIGPIPE, SIG_DFL) }
     }
 
-    /// As it is while this process holds secrets.
+    /// Applies the settings again for a process that holds secrets.
     package func hardenAgain() {
       setCoreLimit(0)
       signal(SIGPIPE, SIG_IGN)
     }
   }
 
-  /// Shuts the ways by which memory, descriptors or the environment could give secrets away.
+  /// Closes the ways in which memory, descriptors or the environment could leak secrets.
   ///
-  /// To be called first of all, before a second thread exists and before libcurl or GLib is loaded.
+  /// Call it first, before a second thread exists and before libcurl or GLib is loaded.
   ///
   /// - Throws: `failed` in a set-user-ID process, when /dev/null cannot be opened for a closed
   ///   standard stream, or when the kernel keeps the process dumpable.
@@ -42,7 +41,7 @@ package enum Hardening {
   package static func begin() throws(Failure) -> Before {
     // A handler of Swift's runtime prints memory in its backtrace.
     for number in [SIGILL, SIGTRAP, SIGABRT, SIGSEGV, SIGBUS, SIGFPE] { signal(number, SIG_DFL) }
-    // So does its handler of ^\\; one that was ignored by nohup(1) and the like stays ignored.
+    // So does its handler of ^\; a signal that the caller ignores, as with nohup(1), stays ignored.
     if !authctl_is_ignored(SIGQUIT) { signal(SIGQUIT, SIG_DFL) }
     // A server that closes its connection must not end the process; `Console` ends it when the
     // reader of standard output has gone.
@@ -56,7 +55,7 @@ package enum Hardening {
     return before
   }
 
-  /// The value of a variable, byte for byte as the caller gave it; nil when there is none.
+  /// Returns the value of a variable, byte for byte as the caller set it; nil if it is not set.
   package static func inheritedValue(_ name: String) -> UnsafePointer<CChar>? {
     getenv(name).map { UnsafePointer($0) }
   }
@@ -86,13 +85,13 @@ package enum Hardening {
     return old
   }
 
-  // A file opened later would otherwise become standard output, and receive a body or a token.
+  // Otherwise a file opened later would become standard output and receive a body or a token.
   private static func openStandardStreams() throws(Failure) {
     for descriptor in [STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO]
     where fcntl(descriptor, F_GETFD) < 0 {
-      // Not for writing: data that nobody can get is an error, not a success.
+      // Not for writing: output that nobody receives is an error, not a success.
       let mode = O_RDONLY
-      // open(2) gives the lowest number that is free: this one, as those below it are open.
+      // open(2) returns the lowest free number: this one, because those below it are open.
       guard open("/dev/null", mode) == descriptor else {
         throw Failure(.failed, "descriptor \(descriptor) is closed, and /dev/null cannot be opened")
       }

@@ -1,9 +1,9 @@
 internal import Synchronization
 
-/// Masks secrets in everything that is shown: by value, for what it has learned, and by place
+/// Masks secrets in everything that is shown: by value, for secrets it has learned, and by place
 /// (rule B3).
 ///
-/// Of a secret it keeps the lengths and keyed hashes of its forms, none of its bytes. The keys are
+/// It keeps only the lengths and keyed hashes of a secret's forms, none of its bytes. The keys are
 /// random and live only in this process.
 package final class Redactor: Sendable {
   private let forms = Mutex(FormTable())
@@ -11,8 +11,8 @@ package final class Redactor: Sendable {
   /// A redactor that knows no secret yet.
   package init() {}
 
-  /// Learns a secret in every form that a trace may show it in. A secret of fewer than 8 bytes is
-  /// masked by place alone: to mask `me` in `/api/me` would tell it.
+  /// Learns a secret in every form in which a trace may show it. A secret of fewer than 8 bytes is
+  /// masked only by place: masking `me` in `/api/me` would reveal it.
   package func learn(_ bytes: UnsafeRawBufferPointer) {
     guard bytes.count >= FormTable.shortest else { return }
     forms.withLock { table in SecretForms.each(of: bytes) { table.insert($0) } }
@@ -29,7 +29,7 @@ package final class Redactor: Sendable {
     text.withUTF8 { learn(UnsafeRawBufferPointer($0)) }
   }
 
-  /// Learns `secret`, and the credential that Basic makes of it and `user` (RFC 7617, section 2).
+  /// Learns `secret` and the Basic credential made from `user` and `secret` (RFC 7617, section 2).
   package func learn(user: String, secret: borrowing Secret) {
     guard secret.count >= FormTable.shortest else { return }
     learn(secret)
@@ -42,7 +42,7 @@ package final class Redactor: Sendable {
     }
   }
 
-  /// `text` with `***` in place of every form of every learned secret.
+  /// Returns `text` with `***` in place of every form of every learned secret.
   package func mask(_ text: String) -> String {
     guard !forms.withLock({ $0.isEmpty }) else { return text }
     var text = text
@@ -50,34 +50,34 @@ package final class Redactor: Sendable {
     return String(decoding: masked, as: UTF8.self)
   }
 
-  /// The same for bytes that need not be UTF-8.
+  /// Masks bytes that need not be UTF-8.
   package func mask(_ bytes: UnsafeRawBufferPointer) -> [UInt8] {
     var stream = Stream(self)
     return stream.feed(bytes) + stream.finish()
   }
 
-  /// Masks what comes in pieces, however a secret is cut up among them. Secrets learned between
-  /// two pieces count from then on.
+  /// Masks data that arrives in pieces, wherever a secret is split. Secrets learned between two
+  /// pieces apply from then on.
   package struct Stream {
     private let redactor: Redactor
-    /// What is kept back, and how much of its beginning is masked already.
+    /// The bytes held back, and how many at their start are already masked.
     private var kept: [UInt8] = []
     private var maskedCount = 0
 
-    /// A stream at its beginning.
+    /// A stream with nothing held back.
     package init(_ redactor: Redactor) { self.redactor = redactor }
 
-    /// What may be shown now that `more` has come. At most the longest form less one byte is kept
-    /// back, and only where a form may have begun.
+    /// Adds `more` and returns what may be shown now. Holds back at most the longest form less one
+    /// byte, and only where a form may have begun.
     package mutating func feed(_ more: UnsafeRawBufferPointer) -> [UInt8] {
       kept += more
       return advance(isLast: false)
     }
 
-    /// What was kept back, when there is no more to come.
+    /// Returns what was held back; call it after the last piece.
     package mutating func finish() -> [UInt8] { advance(isLast: true) }
 
-    // Overlapping secrets are masked as one: the scan goes on inside of what is already masked.
+    // Overlapping secrets are masked as one: the scan continues inside masked bytes.
     private mutating func advance(isLast: Bool) -> [UInt8] {
       let table = redactor.forms.withLock { $0 }
       var output: [UInt8] = []
@@ -112,15 +112,15 @@ private struct FormTable: Sendable {
     case undecided
   }
 
-  /// Secrets and forms shorter than this are not masked by value; as many bytes are looked up at
+  /// The length of the shortest form that is masked by value; also how many bytes are looked up at
   /// once.
   static let shortest = 8
 
   private let key = UInt64.random(in: 0...UInt64.max)
   private let factor = UInt64.random(in: 0...UInt64.max) | 1
-  /// One bit for each value of 16 bits that a start is mapped to: most places cost one look.
+  /// One bit for each 16-bit value that a start maps to: most places cost one lookup.
   private var filter = [UInt64](repeating: 0, count: 1024)
-  /// The lengths of the forms with one start, the longest first, by the start's hash.
+  /// The lengths of the forms that share a start, the longest first, by the start's hash.
   private var lengths: [Int: [Int]] = [:]
   private var hashes: Set<Int> = []
 
@@ -128,7 +128,7 @@ private struct FormTable: Sendable {
 
   private func hash(_ bytes: Slice<UnsafeRawBufferPointer>) -> Int {
     var hasher = Hasher()
-    // Of its own: the process's key is no secret with SWIFT_DETERMINISTIC_HASHING.
+    // A key of its own: with SWIFT_DETERMINISTIC_HASHING the process's key is not secret.
     hasher.combine(key)
     hasher.combine(bytes: UnsafeRawBufferPointer(rebasing: bytes))
     return hasher.finalize()
@@ -150,7 +150,7 @@ private struct FormTable: Sendable {
     filter[word] |= mask
   }
 
-  /// The longest form that `bytes` begin with; undecided while one may still be coming.
+  /// Returns the longest form that `bytes` begin with; undecided while one may still be coming.
   func match(_ bytes: UnsafeRawBufferPointer, isLast: Bool) -> Match {
     guard bytes.count >= Self.shortest else { return isLast || isEmpty ? .none : .undecided }
     let (word, mask) = bit(bytes)
@@ -185,9 +185,9 @@ extension Redactor {
     "client_assertion", "sig", "signature",
   ]
 
-  /// `url` with `***` as the value of every parameter whose name tells of a secret or is among
-  /// `names`, in the query and in the fragment; user information is left out. Names are compared
-  /// percent-decoded, in ASCII lower case; `a[b]` counts as `a[b]` and as `b`.
+  /// Returns `url` without user information and with `***` as the value of every query or fragment
+  /// parameter whose name is sensitive or among `names`. Names are compared percent-decoded, in
+  /// ASCII lower case; `a[b]` counts as `a[b]` and as `b`.
   package static func maskedQuery(_ url: String, names: Set<String> = []) -> String {
     let bytes = userInformationRemoved(from: Array(url.utf8))
     guard let start = bytes.firstIndex(where: isQueryMark) else {
@@ -208,18 +208,18 @@ extension Redactor {
     return String(decoding: shown, as: UTF8.self)
   }
 
-  /// `url` without query, fragment and user information, for messages.
+  /// Returns `url` without query, fragment and user information, for messages.
   package static func withoutQuery(_ url: String) -> String {
     String(
       decoding: userInformationRemoved(from: Array(url.utf8)).prefix { !isQueryMark($0) },
       as: UTF8.self)
   }
 
-  /// What may be told of a body that holds secrets: `[json, 212 bytes: token, user]`.
+  /// Describes a body that holds secrets without showing them: `[json, 212 bytes: token, user]`.
   ///
   /// - Parameters:
-  ///   - keys: The names at the top level of a JSON object; nil where it is none.
-  ///   - tellsSize: false for a request that holds a password, whose length the size would betray.
+  ///   - keys: The names at the top level of a JSON object; nil for anything else.
+  ///   - tellsSize: false for a request that holds a password, whose length the size would reveal.
   package static func bodySummary(
     contentType: String?, bytes: UnsafeRawBufferPointer, keys: [String]? = nil,
     tellsSize: Bool = true

@@ -2,19 +2,19 @@ internal import Glibc
 
 /// Bytes that must not be printed, copied by accident, or left in memory.
 ///
-/// The buffer is wiped by `explicit_bzero(3)` when the value goes. It cannot be copied, compared,
-/// encoded or interpolated: `"\(secret)"` does not compile. Bytes are read by closure only.
-/// What libraries copy of them (libcurl, OpenSSL, GLib) is out of reach.
+/// The buffer is wiped with `explicit_bzero(3)` when the value is destroyed. It cannot be copied,
+/// compared, encoded or interpolated: `"\(secret)"` does not compile. Only closures read the bytes.
+/// Copies that libraries make (libcurl, OpenSSL, GLib) are out of reach.
 package struct Secret: ~Copyable {
   private let buffer: UnsafeMutableRawBufferPointer
 
-  /// Takes over a copy of `bytes`; the caller wipes its own.
+  /// Copies `bytes`; the caller wipes its own.
   package init(copying bytes: UnsafeRawBufferPointer) {
     buffer = .allocate(byteCount: bytes.count, alignment: 1)
     buffer.copyMemory(from: bytes)
   }
 
-  /// `count` bytes, zero until `fill` writes them: no copy of them is made.
+  /// Allocates `count` zero bytes for `fill` to write, so that no copy is made.
   init<E: Error>(
     count: Int, filledBy fill: (UnsafeMutableRawBufferPointer) throws(E) -> Void
   ) throws(E) {
@@ -23,36 +23,36 @@ package struct Secret: ~Copyable {
     try fill(buffer)
   }
 
-  /// The UTF-8 of `text`, for values that already are a Swift string.
+  /// Copies the UTF-8 of `text`, for values that already are a Swift string.
   package init(_ text: String) {
     buffer = .allocate(byteCount: text.utf8.count, alignment: 1)
     buffer.copyBytes(from: text.utf8)
   }
 
-  /// Takes over a buffer of which the first `count` bytes are in use.
+  /// Takes ownership of a buffer whose first `count` bytes are in use.
   fileprivate init(taking buffer: UnsafeMutableRawBufferPointer, _ count: Int) {
     self.buffer = UnsafeMutableRawBufferPointer(rebasing: buffer[..<count])
   }
 
-  /// Number of bytes.
+  /// The number of bytes.
   package var count: Int { buffer.count }
 
-  /// Whether there is nothing in it.
+  /// Whether it has no bytes.
   package var isEmpty: Bool { buffer.isEmpty }
 
-  /// Lends the bytes for the time of `body`; they must not be kept.
+  /// Lends the bytes for the duration of `body`, which must not keep them.
   package borrowing func withBytes<R: ~Copyable, E: Error>(
     _ body: (UnsafeRawBufferPointer) throws(E) -> R
   ) throws(E) -> R {
     try body(UnsafeRawBufferPointer(buffer))
   }
 
-  /// A second buffer with the same bytes, wiped in its turn.
+  /// Returns a second secret with the same bytes, which is wiped separately.
   package borrowing func copy() -> Secret {
     Secret(copying: UnsafeRawBufferPointer(buffer))
   }
 
-  /// Whether both hold the same bytes; time depends on the length alone.
+  /// Whether both hold the same bytes; the time depends only on the length.
   package borrowing func hasSameBytes(as other: borrowing Secret) -> Bool {
     count == other.count && zip(buffer, other.buffer).reduce(0) { $0 | ($1.0 ^ $1.1) } == 0
   }
@@ -63,8 +63,8 @@ package struct Secret: ~Copyable {
   }
 }
 
-/// Collects bytes that may hold secrets: a header line, a body. Grows by copying into a new
-/// buffer and wiping the old one, so that no half-filled copy stays behind.
+/// Collects bytes that may hold secrets: a header line, a body. To grow, it copies them to a new
+/// buffer and wipes the old one, so that no half-filled copy remains.
 package struct SecretBuilder: ~Copyable {
   private var buffer: UnsafeMutableRawBufferPointer
   private var used = 0
@@ -74,7 +74,7 @@ package struct SecretBuilder: ~Copyable {
     buffer = .allocate(byteCount: max(capacity, 16), alignment: 1)
   }
 
-  /// Number of bytes so far.
+  /// The number of bytes so far.
   package var count: Int { used }
 
   /// Adds bytes at the end.
@@ -108,26 +108,26 @@ package struct SecretBuilder: ~Copyable {
     secret.withBytes { append($0) }
   }
 
-  /// The bytes so far as a secret; the builder stays usable.
+  /// Returns the bytes so far as a secret; the builder stays usable.
   package borrowing func secret() -> Secret {
     Secret(copying: UnsafeRawBufferPointer(rebasing: buffer[..<used]))
   }
 
-  /// The bytes so far as a secret, without a copy; that is the end of the builder.
+  /// Returns the bytes so far as a secret, without a copy, and consumes the builder.
   package consuming func finish() -> Secret {
     let secret = Secret(taking: buffer, used)
     discard self
     return secret
   }
 
-  /// Lends the bytes so far for the time of `body`; they must not be kept.
+  /// Lends the bytes so far for the duration of `body`, which must not keep them.
   package borrowing func withBytes<R: ~Copyable, E: Error>(
     _ body: (UnsafeRawBufferPointer) throws(E) -> R
   ) throws(E) -> R {
     try body(UnsafeRawBufferPointer(rebasing: buffer[..<used]))
   }
 
-  /// Empties it; the room stays.
+  /// Wipes and removes the bytes; keeps the capacity.
   package mutating func removeAll() {
     if let base = buffer.baseAddress { explicit_bzero(base, used) }
     used = 0
@@ -143,28 +143,28 @@ package struct SecretBuilder: ~Copyable {
   }
 }
 
-/// A secret that several places hold at once: one buffer, wiped when the last of them goes.
+/// A secret with several owners: one buffer, wiped when the last owner is gone.
 package final class SharedSecret {
   /// The bytes.
   package let secret: Secret
 
-  /// Takes the secret over.
+  /// Takes ownership of `secret`.
   package init(_ secret: consuming Secret) { self.secret = secret }
 
-  /// The UTF-8 of `text`.
+  /// Copies the UTF-8 of `text`.
   package convenience init(_ text: String) { self.init(Secret(text)) }
 
-  /// Lends the bytes for the time of `body`.
+  /// Lends the bytes for the duration of `body`, which must not keep them.
   package func withBytes<R: ~Copyable, E: Error>(
     _ body: (UnsafeRawBufferPointer) throws(E) -> R
   ) throws(E) -> R {
     try secret.withBytes(body)
   }
 
-  /// The bytes as text, for values that must become one: a JWT to be looked into, `token`'s output.
+  /// The bytes as text, for values that must become text: a JWT to inspect, the output of `token`.
   package var text: String { withBytes { String(decoding: $0, as: UTF8.self) } }
 
-  /// Whether both hold the same bytes; time depends on the length alone.
+  /// Whether both hold the same bytes; the time depends only on the length.
   package func hasSameBytes(as other: SharedSecret) -> Bool {
     secret.hasSameBytes(as: other.secret)
   }

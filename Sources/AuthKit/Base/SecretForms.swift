@@ -1,7 +1,7 @@
-/// How a secret may look where it is shown (rule B3): each form is lent to a closure, from
-/// a buffer that is wiped afterwards.
+/// The forms in which a secret may be shown (rule B3). Each form is lent to a closure from a buffer
+/// that is wiped afterwards.
 enum SecretForms {
-  /// The secret as it is, in JSON, percent-encoded, in base64, and the parts of a JWT.
+  /// Lends the secret as it is, in JSON, percent-encoded, in base64, and the parts of a JWT.
   static func each(of secret: UnsafeRawBufferPointer, _ use: (UnsafeRawBufferPointer) -> Void) {
     use(secret)
     if !secret.allSatisfy(isPlain) {
@@ -22,7 +22,7 @@ enum SecretForms {
   private static func json(
     of secret: UnsafeRawBufferPointer, _ use: (UnsafeRawBufferPointer) -> Void
   ) {
-    // Nothing more than must be; Go and Rails; PHP with JSON_HEX_*; System.Text.Json of .NET.
+    // Minimal escaping; Go and Rails; PHP with JSON_HEX_*; System.Text.Json of .NET.
     for escaped in ["", "<>&", "<>&'", "<>&'+`\""].map(\.unicodeScalars) {
       for slash in ["/", "\\/"] {
         for hex in [upperHexDigits, lowerHexDigits] {
@@ -50,7 +50,7 @@ enum SecretForms {
     }
   }
 
-  // nil: has no other form than \uXXXX.
+  // nil: the only form is \uXXXX.
   private static func shortJSON(_ scalar: Unicode.Scalar) -> String? {
     switch scalar {
     case "\"": "\\\""
@@ -65,9 +65,9 @@ enum SecretForms {
     }
   }
 
-  /// The secret in a URL or a form body, by what encoders leave as it is: RFC 3986's unreserved
-  /// characters; these and `/` (Python); those of WHATWG's form encoding; of encodeURIComponent;
-  /// all that RFC 3986 allows in a query.
+  /// Lends the secret as in a URL or a form body. Encoders keep different characters: RFC 3986's
+  /// unreserved ones; these and `/` (Python); those of WHATWG's form encoding; those of
+  /// encodeURIComponent; all that RFC 3986 allows in a query.
   private static func percentEncoded(
     of secret: UnsafeRawBufferPointer, _ use: (UnsafeRawBufferPointer) -> Void
   ) {
@@ -88,9 +88,9 @@ enum SecretForms {
     }
   }
 
-  /// Base64 and base64url (RFC 4648, sections 4 and 5) of a text that holds the secret: at each of
-  /// the three alignments the characters that the secret alone decides, and those to the end where
-  /// it ends the text.
+  /// Lends base64 and base64url (RFC 4648, sections 4 and 5) of a text that contains the secret: at
+  /// each of the three alignments the characters that only the secret decides, and those to the end
+  /// where the secret ends the text.
   static func base64(
     of secret: UnsafeRawBufferPointer, _ use: (UnsafeRawBufferPointer) -> Void
   ) {
@@ -109,7 +109,7 @@ enum SecretForms {
         }
       }
       let bits = text.count * 8
-      // The first character that has no bit of what stands before; three ends, the last padded.
+      // The first character without a bit of the bytes before; three ends, the last padded.
       let start = (before * 8 + 5) / 6
       for end in [bits / 6, (bits + 5) / 6, plain.count] where end > start {
         plain.withBytes { use(UnsafeRawBufferPointer(rebasing: $0[start..<end])) }
@@ -118,8 +118,8 @@ enum SecretForms {
     }
   }
 
-  /// Each part of 16 bytes or more of what may be a JWT (RFC 7515, section 3.1; RFC 7516,
-  /// section 3.1): a trace may show the signature alone.
+  /// Lends each part of 16 bytes or more of a possible JWT (RFC 7515, section 3.1; RFC 7516,
+  /// section 3.1): a trace may show only the signature.
   private static func tokenParts(
     of secret: UnsafeRawBufferPointer, _ use: (UnsafeRawBufferPointer) -> Void
   ) {

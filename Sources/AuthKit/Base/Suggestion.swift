@@ -1,6 +1,6 @@
-/// A command of authctl that a message suggests. A shell takes it as it is printed (rule A13).
+/// An authctl command that a message suggests. It works in a shell as printed (rule A13).
 package enum Suggestion: Equatable, Sendable {
-  /// Signs in to a profile, as an account where one is named.
+  /// Signs in to a profile, as `account` if given.
   case login(_ profile: String, account: String? = nil)
   /// Signs in to an API without a profile.
   case loginTo(url: String)
@@ -8,16 +8,16 @@ package enum Suggestion: Equatable, Sendable {
   case storeToken(_ profile: String)
   /// Forgets the session of an account.
   case logout(_ profile: String, account: String)
-  /// Shows how the API of a profile is used.
+  /// Shows how authctl uses the API of a profile.
   case showProfile(_ profile: String)
   /// Changes a key of a profile; `setting` is KEY=VALUE.
   case setProfile(_ profile: String, setting: String)
   /// Unlocks the store.
   case unlockStore
-  /// Looks for what does not work, on the machine or with a profile as well.
+  /// Checks the setup of the machine, and a profile if given.
   case doctor(_ profile: String? = nil)
 
-  /// The command; nil when a name in it must not be printed as it is.
+  /// The command; nil when a name in it must not be printed.
   package var command: String? { DisplayText.shellCommand(["authctl"] + words) }
 
   private var words: [String] {

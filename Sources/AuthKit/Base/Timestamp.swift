@@ -1,6 +1,6 @@
 internal import Glibc
 
-/// A point in time. Nothing here reads the clock: who needs `now` is given it.
+/// A point in time. Nothing here reads the clock: callers pass `now`.
 package struct Timestamp: Comparable, Sendable {
   /// Seconds since 1970-01-01 00:00:00 UTC, without leap seconds.
   package var seconds: Double
@@ -11,8 +11,8 @@ package struct Timestamp: Comparable, Sendable {
   /// Whether `left` comes before `right`.
   package static func < (left: Timestamp, right: Timestamp) -> Bool { left.seconds < right.seconds }
 
-  /// The moment of a date and time in UTC of the proleptic Gregorian calendar; `nil` when there is
-  /// no such date or time. Second 60, the leap second, is the first of the next minute.
+  /// The moment of a UTC date and time in the proleptic Gregorian calendar; `nil` if it does not
+  /// exist. Second 60, the leap second, is the first of the next minute.
   init?(year: Int, month: Int, day: Int, hour: Int, minute: Int, second: Int) {
     guard 0...9999 ~= year, 1...12 ~= month, 1...31 ~= day, 0...23 ~= hour, 0...59 ~= minute,
       0...60 ~= second
@@ -24,7 +24,7 @@ package struct Timestamp: Comparable, Sendable {
     parts.tm_hour = Int32(hour)
     parts.tm_min = Int32(minute)
     seconds = Double(timegm(&parts) + second)
-    // timegm(3) makes 1 December of 31 November.
+    // timegm(3) turns 31 November into 1 December.
     guard parts.tm_mday == Int32(day) else { return nil }
   }
 }
@@ -32,14 +32,14 @@ package struct Timestamp: Comparable, Sendable {
 // MARK: - Numbers from outside
 
 extension Timestamp {
-  /// Ten years, in seconds: nothing that a server tells is believed to live longer.
+  /// Ten years, in seconds: the longest lifetime accepted from a server.
   static let tenYears: Double = 3653 * 86_400
 
-  /// The one door for lifetimes that come from outside (rule B5).
+  /// Checks a lifetime that comes from outside; all of them pass through here (rule B5).
   ///
-  /// - Parameter seconds: as the server told it.
+  /// - Parameter seconds: the number as the server sent it.
   /// - Returns: the same number when it is finite, not negative, and ends at most ten years from
-  ///   `now`; else `nil`, as if nothing had been told.
+  ///   `now`; otherwise `nil`, as if the server had sent none.
   package static func bounded(seconds: Double, now: Timestamp) -> Double? {
     guard seconds >= 0, bounded(Timestamp(seconds: now.seconds + seconds), now: now) != nil else {
       return nil
@@ -47,24 +47,24 @@ extension Timestamp {
     return seconds
   }
 
-  /// The one door for points in time that come from outside as a number (rule B5).
+  /// Checks a point in time that comes from outside as a number; all pass through here (rule B5).
   ///
-  /// - Parameter epoch: seconds since 1970; above 1e11 (the year 5138) milliseconds.
-  /// - Returns: the moment when it lies between 1970 and ten years from `now`; else `nil`.
+  /// - Parameter epoch: seconds since 1970; above 1e11 (the year 5138), milliseconds.
+  /// - Returns: the moment when it is between 1970 and ten years from `now`; otherwise `nil`.
   package static func bounded(epoch: Double, now: Timestamp) -> Timestamp? {
     bounded(Timestamp(seconds: epoch > 1e11 ? epoch / 1000 : epoch), now: now)
   }
 
-  /// The same for a moment that was parsed from a date, which is never in milliseconds.
+  /// Checks a moment that was parsed from a date, which is never in milliseconds.
   package static func bounded(_ moment: Timestamp, now: Timestamp) -> Timestamp? {
     let seconds = moment.seconds
     guard seconds.isFinite, seconds >= 0, seconds <= now.seconds + tenYears else { return nil }
     return moment
   }
 
-  /// Reads a duration as options take it: `30`, `30s`, `5m`, `24h`, `7d`, fractions too (`1.5h`).
+  /// Reads a duration as options take it: `30`, `30s`, `5m`, `24h`, `7d`, also fractions (`1.5h`).
   ///
-  /// - Returns: seconds, at most ten years; `nil` for everything else.
+  /// - Returns: seconds, at most ten years; `nil` for anything else.
   package static func duration(_ text: String) -> Double? {
     var scan = Scan(text)
     let whole = scan.digits(1...12)
@@ -82,8 +82,8 @@ extension Timestamp {
     return seconds <= tenYears ? seconds : nil
   }
 
-  /// A span of time for people, rounded towards zero, always at least two of its unit: `47 s`,
-  /// `14 min`, `60 min`, `2 h`, `9 days`; `-2 h` for what is over. `?` for what is no number.
+  /// Returns a span of time for people, rounded towards zero, at least two of a unit above seconds:
+  /// `47 s`, `14 min`, `60 min`, `9 days`; `-2 h` for a past one; `?` for NaN and overflow.
   package static func spoken(_ seconds: Double) -> String {
     guard let whole = Int(exactly: seconds.rounded(.towardZero)) else { return "?" }
     switch whole.magnitude {
@@ -98,25 +98,25 @@ extension Timestamp {
 // MARK: - Dates to text
 
 extension Timestamp {
-  /// UTC by RFC 3339, whole seconds: `2026-11-30T14:05:00Z`. Outside the years 0 to 9999 the
-  /// nearest that can be written.
+  /// The UTC time in RFC 3339 format, whole seconds: `2026-11-30T14:05:00Z`. Outside the years 0 to
+  /// 9999, the nearest time that can be written.
   package var rfc3339: String { text("%04Y-%m-%dT%H:%M:%SZ") }
 
-  /// Local time for people, to the minute: `2026-11-30 14:05`. The time zone is that of `TZ` or
-  /// the system (localtime_r(3)); where that fails, `rfc3339`.
+  /// Returns the local time for people, to the minute: `2026-11-30 14:05`. The time zone is that of
+  /// `TZ` or the system (localtime_r(3)); if that fails, returns `rfc3339`.
   package func localText() -> String {
     var (time, parts) = (wholeSeconds, tm())
     guard localtime_r(&time, &parts) != nil else { return rfc3339 }
     return Self.text("%04Y-%m-%d %H:%M", &parts)
   }
 
-  /// Rounded down and held inside the years 0 to 9999, so that it can be computed with.
+  /// The seconds rounded down and limited to the years 0 to 9999.
   private var wholeSeconds: time_t {
     let held = min(max(seconds, -62_167_219_200), 253_402_300_799)
     return time_t(exactly: held.rounded(.down)) ?? 0  // NaN
   }
 
-  /// In UTC, by a format of strftime(3); at most 64 bytes.
+  /// Formats the UTC time with strftime(3); at most 64 bytes.
   func text(_ format: String) -> String {
     var (time, parts) = (wholeSeconds, tm())
     gmtime_r(&time, &parts)
@@ -133,10 +133,10 @@ extension Timestamp {
 // MARK: - Text to dates
 
 extension Timestamp {
-  /// Reads a date with a time as RFC 3339 and ISO 8601 write it: `2026-11-30T14:05:00.25+01:00`.
+  /// Reads a date and time in RFC 3339 or ISO 8601 format: `2026-11-30T14:05:00.25+01:00`.
   ///
-  /// `T` or a space between them; seconds and their fraction may be absent; `Z`, `+hh:mm`,
-  /// `+hhmm`, `+hh`, or nothing, which is UTC. A date alone is not a point in time.
+  /// `T` or a space separates them; seconds and their fraction are optional; the offset is `Z`,
+  /// `+hh:mm`, `+hhmm`, `+hh`, or nothing, which means UTC. A date without a time returns nil.
   package static func parse(iso8601 text: String) -> Timestamp? {
     var scan = Scan(text)
     guard let year = scan.number(4), scan.skip("-"), let month = scan.number(2), scan.skip("-"),
@@ -161,7 +161,7 @@ extension Timestamp {
   }
 }
 
-/// Reads a text from the left, byte by byte; what does not match is not consumed.
+/// Reads a text from left to right, byte by byte; does not consume what does not match.
 private struct Scan {
   private var bytes: Substring.UTF8View
 
@@ -176,7 +176,7 @@ private struct Scan {
     return true
   }
 
-  /// All digits that stand here, when their number is in `count`.
+  /// Reads all digits here if their number is in `count`.
   mutating func digits(_ count: ClosedRange<Int>) -> [UInt8]? {
     let digits = bytes.prefix(while: \.isDigit)
     guard count ~= digits.count else { return nil }
@@ -184,7 +184,7 @@ private struct Scan {
     return digits.map { $0 - UInt8(ascii: "0") }
   }
 
-  /// A number of exactly `width` digits, at most nine.
+  /// Reads a number of exactly `width` digits, at most nine.
   mutating func number(_ width: Int) -> Int? {
     let digits = bytes.prefix(width)
     guard digits.count == width, digits.allSatisfy(\.isDigit) else { return nil }
@@ -192,7 +192,7 @@ private struct Scan {
     return digits.reduce(0) { $0 * 10 + Int($1 - UInt8(ascii: "0")) }
   }
 
-  /// `Z`, `+hh:mm`, `+hhmm`, `+hh` in seconds east of UTC; 0 at the end of the text.
+  /// Reads `Z`, `+hh:mm`, `+hhmm`, `+hh` as seconds east of UTC; 0 at the end of the text.
   mutating func offset() -> Int? {
     if isAtEnd || skip("Z") || skip("z") { return 0 }
     let sign = skip("-") ? -1 : 1

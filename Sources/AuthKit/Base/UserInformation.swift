@@ -1,16 +1,16 @@
-/// User information of URLs, `https://user:password@host`, which is never repeated (rule B7).
+/// User information of URLs, `https://user:password@host`, which is never printed (rule B7).
 extension Redactor {
-  /// `url`, as somebody gave it, without user information; a scheme may be missing:
+  /// Returns a URL that somebody entered without its user information; the scheme may be missing:
   /// `user:password@proxy:3128`.
   package static func withoutUserInformation(_ url: String) -> String {
     String(decoding: userInformationRemoved(from: Array(url.utf8)), as: UTF8.self)
   }
 
-  /// `text` without the user information of the URLs in it, which end at white space and quotes; one
-  /// that `text` begins with may hold these.
+  /// Returns `text` without the user information of its URLs, which end at white space and quotes;
+  /// a URL at the start of `text` may contain these.
   ///
-  /// - Parameter isMessage: `text` is a sentence of authctl's, which ends what it begins with, and in
-  ///   which `user:password@host` is masked as well: in a list of accounts that would be
+  /// - Parameter isMessage: `text` is a sentence of authctl's: a URL at its start ends like the
+  ///   others, and `user:password@host` is masked as well. In a list of accounts that would mask
   ///   `acct:ada@example.com`.
   package static func withoutUserInformation(in text: String, isMessage: Bool = false) -> String {
     guard text.utf8.contains(UInt8(ascii: "@")) else { return text }
@@ -38,7 +38,7 @@ extension Redactor {
   private static func removed(from word: ArraySlice<UInt8>, _ isMessage: Bool) -> [UInt8] {
     let bytes = Array(word)
     guard let at = bytes.lastIndex(of: UInt8(ascii: "@")) else { return bytes }
-    // `--proxy=https://…`, `url=https://…`: what stands before the scheme stays.
+    // `--proxy=https://…`, `url=https://…`: keep what precedes the scheme.
     let head = bytes[..<at]
     if let colon = head.indices.dropLast().first(where: { head[$0...].starts(with: ":/".utf8) }) {
       let start = head[..<colon].lastIndex(of: UInt8(ascii: "=")).map { $0 + 1 } ?? 0
@@ -55,8 +55,8 @@ extension Redactor {
     return Array(bytes[..<start]) + Array("***".utf8) + Array(bytes[at...])
   }
 
-  /// As libcurl reads it: any number of slashes after the scheme, then up to the last `@` before the
-  /// next slash.
+  /// Removes user information as libcurl finds it: any number of slashes after the scheme, then up
+  /// to the last `@` before the next slash.
   static func userInformationRemoved(from bytes: [UInt8]) -> [UInt8] {
     func isSlash(_ byte: UInt8?) -> Bool { byte.map("/\\".utf8.contains) ?? false }
     var start = 0
@@ -68,7 +68,7 @@ extension Redactor {
     }
     while start < bytes.count, isSlash(bytes[start]) { start += 1 }
     var authority = bytes[start...].prefix { $0 != UInt8(ascii: "/") && !isQueryMark($0) }
-    // No port: a password with a `/`, `?` or `#` that should have been percent-encoded.
+    // Not a port: a password with a `/`, `?` or `#` that should have been percent-encoded.
     let port = authority.drop { $0 != UInt8(ascii: ":") }.dropFirst()
     if authority.first != UInt8(ascii: "["), !authority.contains(UInt8(ascii: "@")),
       !port.allSatisfy({ (0x30...0x39).contains($0) })

@@ -1,4 +1,4 @@
-/// The environment variables of authctl's own, and the one in which systemd names a key for it.
+/// The environment variables of authctl, and systemd's variable for a folder of credentials.
 package enum Variable: String, CaseIterable {
   case profile = "AUTHCTL_PROFILE"
   case url = "AUTHCTL_URL"
@@ -25,7 +25,7 @@ package enum Variable: String, CaseIterable {
   case storeKeyFile = "AUTHCTL_STORE_KEY_FILE"
   case credentialsFolder = "CREDENTIALS_DIRECTORY"
 
-  /// The variable `name`. What begins like the variable of a token is taken for one.
+  /// The variable `name`. A name that begins like a token's variable counts as one.
   package init?(named name: String) {
     if let known = Variable(rawValue: name) {
       self = known
@@ -46,8 +46,7 @@ package enum Variable: String, CaseIterable {
     }
   }
 
-  /// Whether programs that authctl starts do not inherit it: it is a secret or names the place of
-  /// one.
+  /// Whether programs that authctl starts do not inherit it, because it is or locates a secret.
   package var isWithheld: Bool {
     switch self {
     case .tokenFile, .tokenFolder, .storeKeyFile, .credentialsFolder: true
@@ -55,10 +54,10 @@ package enum Variable: String, CaseIterable {
     }
   }
 
-  /// Whether it gives a token.
+  /// Whether it supplies a token.
   package var isToken: Bool { self == .token || self == .tokenForName || self == .tokenFile }
 
-  /// The variable that gives the profile `name` its token.
+  /// Returns the variable that supplies the token of the profile `name`.
   package static func token(of name: String) -> String {
     let name = name.utf8.map { byte in
       byte.isLetter ? byte & 0xDF : byte.isDigit ? byte : UInt8(ascii: "_")
@@ -66,18 +65,18 @@ package enum Variable: String, CaseIterable {
     return "AUTHCTL_TOKEN_FOR_" + String(decoding: name, as: UTF8.self)
   }
 
-  /// Whether `name` is a name of authctl's, be it of no variable that is read.
+  /// Whether `name` begins like authctl's variables, even if authctl does not read it.
   package static func isOwn(_ name: String) -> Bool { name.utf8.starts(with: "AUTHCTL_".utf8) }
 }
 
 extension [String: String] {
-  /// The value of `variable`; an empty one is none.
+  /// The value of `variable`; nil if it is empty.
   package subscript(variable: Variable) -> String? {
     get { self[variable.rawValue].flatMap { $0.isEmpty ? nil : $0 } }
     set { self[variable.rawValue] = newValue }
   }
 
-  /// An environment for other programs: without authctl's secrets and their places.
+  /// The environment for other programs, without authctl's secrets and their places.
   package var withoutSecrets: [String: String] {
     filter { Variable(named: $0.key)?.isWithheld != true }
   }

@@ -1,9 +1,9 @@
-/// Looks at an API to see how it wants to be spoken to: GET requests without a credential, to the
-/// origin that was named and to no other (rule A13).
+/// Detects how to use an API with GET requests that carry no credential, only to the origin that
+/// was named (rule A13).
 package struct Detector {
-  /// Requests that one look may make.
+  /// The maximum number of requests.
   static let mostRequests = 12
-  /// Bytes of an answer, and seconds for it.
+  /// The limits of a response: its bytes, and the seconds to wait for it.
   static let mostBytes = 2 << 20
   static let seconds: Double = 10
 
@@ -12,14 +12,14 @@ package struct Detector {
   private let profile: Profile
   private var detection: Detection
   private var answers: [String: RecipeResponse] = [:]
-  /// The API's description was found.
+  /// Whether the API's description was found.
   private var hasDocument = false
-  /// A path that wants a credential, by the API's description.
+  /// A path that requires a credential, according to the API's description.
   private var protectedPath: String?
 
-  /// A look at the API of `profile`, which needs no recipe.
+  /// A detector for the API of `profile`, which needs no recipe.
   ///
-  /// - Throws: `Failure` of kind `origin_refused` for cleartext http to another machine.
+  /// - Throws: `Failure` of kind `origin_refused` for plain HTTP to another machine.
   package init(_ profile: Profile, base: WebURL, http: HTTPClient) throws(Failure) {
     guard base.origin.isSecure || base.origin.isLoopback else {
       throw Failure(
@@ -32,16 +32,16 @@ package struct Detector {
     detection = Detection(url: Self.base(base.origin, base.path))
   }
 
-  /// A base URL as people write it: without a closing slash.
+  /// Returns a base URL as people write it: without a trailing slash.
   private static func base(_ origin: Origin, _ path: String) -> String {
     var text = origin.description + path
     while text.utf8.last == UInt8(ascii: "/") { text.removeLast() }
     return text
   }
 
-  /// Asks until something is certain or nothing is left to ask.
+  /// Sends requests until a finding is certain or nothing is left to try.
   ///
-  /// - Throws: what sending the first request throws: an API that does not answer shows nothing.
+  /// - Throws: the failure of the first request, when the API cannot be reached.
   package mutating func run() throws(Failure) -> Detection {
     var marks = Fingerprint.all()
     try ask("/")
@@ -55,7 +55,7 @@ package struct Detector {
       try ask(path)
       readMetadata(path)
     }
-    // Paths that several presets look at come first: one request serves them all.
+    // Paths that several presets use come first: one request serves them all.
     let paths = Dictionary(grouping: marks.filter { $0.path != "/" }, by: \.path)
       .sorted { ($1.value.count, $0.key) < ($0.value.count, $1.key) }.map(\.key)
     for path in paths where !isCertain {
@@ -67,7 +67,7 @@ package struct Detector {
     return detection
   }
 
-  /// Where API descriptions stand: by custom, and by the frameworks that make them.
+  /// The usual paths of API descriptions, and those of frameworks that generate them.
   private static let documents = [
     "/openapi.json", "/swagger.json", "/v3/api-docs", "/swagger/v1/swagger.json",
     "/api/schema/?format=json",
@@ -87,7 +87,7 @@ package struct Detector {
   private mutating func ask(_ path: String) throws(Failure) {
     guard answers[path] == nil, detection.tried.count < Self.mostRequests else { return }
     let isFirst = detection.tried.isEmpty
-    // Well-known places and products' marks lie at the root of the origin; documents below the base.
+    // Well-known paths and product marks are at the root of the origin; documents below the base.
     let isDocument = Self.documents.contains(path) || path == "/"
     let start = Self.base(base.origin, isDocument ? base.path : "")
     do throws(Failure) {
@@ -97,13 +97,13 @@ package struct Detector {
       answers[path] = RecipeResponse(head: head, body: body, url: url, of: profile)
       detection.tried.append("GET \(path): \(head.status)")
     } catch {
-      // An API that cannot be reached shows nothing; one that answers strangely may show more.
+      // An unreachable API shows nothing; one that answers strangely may show more.
       if isFirst, [.network, .tls, .timeout].contains(error.kind) { throw error }
       detection.tried.append("GET \(path): \(error.message)")
     }
   }
 
-  /// A document is read when it has come. Of long answers one is held at a time; their heads stay.
+  /// Drops long bodies, which have been read by now, so that only one is held; their heads stay.
   private mutating func forgetLongAnswers() {
     for (path, answer) in answers where answer.body.count > 65_536 {
       answers[path] = RecipeResponse(head: answer.head, body: [], url: answer.url, of: profile)
@@ -124,7 +124,7 @@ package struct Detector {
     marks.removeAll { $0.path == path }
   }
 
-  /// What a protected path wants of strangers: one of those that were asked.
+  /// Adds what a protected path requires, from the paths already requested.
   private mutating func lookForChallenge() {
     let refused = answers.filter { $0.value.head.status == 401 }
     guard let (path, answer) = refused.min(by: { $0.key < $1.key }) else { return }
@@ -202,7 +202,7 @@ package struct Detector {
     return finding
   }
 
-  /// RFC 6749, section 4.3.2, where the document names the token endpoint and no operation.
+  /// Returns the finding for a token endpoint without an operation (RFC 6749, section 4.3.2).
   private func passwordGrant(_ path: String, _ place: String, _ document: OpenAPI) -> Finding {
     var finding = Finding(
       .likely, at: place, "signs in with a form at \(document.basePath)\(path)",

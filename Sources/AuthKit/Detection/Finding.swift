@@ -1,12 +1,12 @@
-/// One thing that a look at an API showed.
+/// One result of detection.
 package struct Finding {
-  /// How sure it is.
+  /// How certain a finding is.
   package enum Certainty: String, Sendable, CaseIterable, Comparable {
     /// It may be so.
     case possible
-    /// A document says so, without the answer's form.
+    /// A document describes it, without the form of the response.
     case likely
-    /// A document says it whole, or a product showed its mark.
+    /// A document describes it completely, or a product showed its mark.
     case certain
 
     /// In the order of the cases.
@@ -17,18 +17,18 @@ package struct Finding {
     private var rank: Int { Self.allCases.firstIndex(of: self) ?? 0 }
   }
 
-  /// How sure it is.
+  /// How certain it is.
   package var certainty: Certainty
-  /// Where it shows: `/openapi.json`.
+  /// Where it was found: `/openapi.json`.
   package var place: String
   /// What was found: `signs in with JSON at /api/token/, like simplejwt`.
   package var what: String
-  /// By what it shows: `POST /api/token/ takes username and password`.
+  /// The evidence: `POST /api/token/ takes username and password`.
   package var why: String
-  /// The profile's keys that it leads to; none, when this program cannot sign in by it.
+  /// The profile keys that it leads to; empty when authctl cannot sign in that way.
   package var settings: [(key: String, value: JSONValue)] = []
 
-  /// It is OAuth 2.0, which this version does not do.
+  /// Whether it is OAuth 2.0, which this version does not support.
   var isOAuth = false
 
   /// The preset that it leads to.
@@ -42,15 +42,15 @@ package struct Finding {
   }
 }
 
-/// What a look at an API came to.
+/// The result of detection as a whole.
 package struct Detection {
-  /// The API's base as it was asked.
+  /// The API's base URL as it was requested.
   package var url: String
-  /// Each request with what came of it, in order: `GET /openapi.json: 404`.
+  /// Each request with its result, in order: `GET /openapi.json: 404`.
   package var tried: [String] = []
-  /// What was found, the surest first.
+  /// The findings, the most certain first.
   package var findings: [Finding] = []
 
-  /// The surest finding that a profile can be made of.
+  /// The most certain finding that a profile can be made from.
   package var best: Finding? { findings.first { !$0.settings.isEmpty } }
 }

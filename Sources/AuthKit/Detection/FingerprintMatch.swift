@@ -1,8 +1,8 @@
 extension Fingerprint {
-  /// A mark stands near the beginning.
+  /// How many bytes are searched: a mark is near the beginning.
   private static let largestMark = 65_536
 
-  /// Whether `answer` shows it.
+  /// Whether `answer` shows this mark.
   func isShown(by answer: RecipeResponse) -> Bool {
     guard statuses.contains(answer.head.status) else { return false }
     if (try? answer.holdsAny(conditions)) ?? false { return true }

@@ -1,21 +1,20 @@
-/// An OpenAPI 3 or Swagger 2 document, as far as it tells how to sign in.
+/// An OpenAPI 3 or Swagger 2 document, as far as it describes how to sign in.
 ///
-/// Nothing that it names is fetched, and what it says of other origins is told and never used
-/// (rule A13).
+/// Nothing that it names is fetched; other origins in it are reported and never used (rule A13).
 ///
 /// https://spec.openapis.org/oas/v3.1.0, https://spec.openapis.org/oas/v2.0
 struct OpenAPI {
   /// An operation that takes a body.
   struct Operation {
     var method: String
-    /// Below `basePath`.
+    /// The path below `basePath`.
     var path: String
     var encoding: RecipeRequest.Encoding
-    /// Names of the body's properties with their schemas.
+    /// The names of the body's properties with their schemas.
     var fields: [(key: String, value: JSONValue)]
-    /// Names of the properties that must be there.
+    /// The names of the required properties.
     var required: [String]
-    /// The schema of the answer, references resolved.
+    /// The schema of the response, with references resolved.
     var answer: JSONValue?
 
     /// The encoding, for people.
@@ -28,27 +27,27 @@ struct OpenAPI {
     }
   }
 
-  /// What was looked up before: a document may name one thing from everywhere.
+  /// A cache of lookups: a document may name one thing from everywhere.
   private final class Found {
     var paths: [(path: String, item: JSONValue)]?
     var references: [String: JSONValue] = [:]
   }
 
-  /// How many different references are followed: each may lead through all of the document.
+  /// The maximum number of references followed: each may lead through the whole document.
   private static let mostReferences = 1000
 
   private let root: JSONValue
   private let found = Found()
-  /// Where the paths begin, without a closing slash; empty for the root of the origin.
+  /// Where the paths begin, without a trailing slash; empty for the root of the origin.
   let basePath: String
-  /// It describes an API of other origins alone.
+  /// Whether it describes only an API of other origins.
   let isElsewhere: Bool
-  /// What it says of origins that are not the one that was asked.
+  /// The URLs in it whose origin is not the requested one.
   private(set) var foreign: [String] = []
-  /// Where the password grant of RFC 6749, section 4.3 is, below `basePath`.
+  /// The path of the password grant of RFC 6749, section 4.3, below `basePath`.
   private(set) var passwordGrant: String?
 
-  /// nil where `json`, got from `url`, is no such document.
+  /// Returns nil when `json`, fetched from `url`, is not such a document.
   init?(_ json: JSONValue, url: WebURL) {
     guard json["openapi"]?.text != nil || json["swagger"]?.text != nil,
       case .object? = json["paths"]
@@ -61,7 +60,7 @@ struct OpenAPI {
     if case .array(let all)? = json["servers"], !all.isEmpty {
       servers = all.prefix(20).compactMap { $0["url"]?.text }
     }
-    // The first of this origin: descriptions name those for tests as well.
+    // The first of this origin: descriptions also name test servers.
     var base: String?
     for server in servers {
       if let resolved = try? url.resolving(server, from: .server), resolved.origin == url.origin {
@@ -97,7 +96,7 @@ struct OpenAPI {
     var name: String
     var value: JSONValue
 
-    /// The flows of an oauth2 scheme; in Swagger 2 it is its own.
+    /// The flows of an oauth2 scheme; in Swagger 2 the scheme is its own flow.
     var flows: [(isPassword: Bool, value: JSONValue)] {
       guard value["type"]?.text == "oauth2" else { return [] }
       guard case .object(let flows)? = value["flows"] else {
@@ -106,7 +105,7 @@ struct OpenAPI {
       return flows.map { ($0.key == "password", $0.value) }
     }
 
-    /// `Basic`, `Bearer`, `a key in the header X-Api-Key`; nil for what is neither.
+    /// The scheme for people: `OAuth 2.0`, `a key in the header X-Api-Key`; nil for other schemes.
     var told: String? {
       switch value["type"]?.text {
       case "http": value["scheme"]?.text.map { "HTTP \(DisplayText.oneLine($0, limit: 20))" }
@@ -120,7 +119,7 @@ struct OpenAPI {
     }
   }
 
-  /// All of them, in order.
+  /// The first 50 schemes, in order.
   var schemes: [Scheme] {
     guard
       case .object(let members)? = root["components"]?["securitySchemes"]
@@ -139,7 +138,7 @@ struct OpenAPI {
 
   // MARK: - Operations
 
-  /// The paths with their methods, for comparing: `post`, `/api/token/`.
+  /// The methods and paths of all operations, for comparison: `post`, `/api/token/`.
   var operations: [(method: String, path: String)] {
     paths.flatMap { path, item -> [(method: String, path: String)] in
       guard case .object(let members) = item else { return [] }
@@ -147,7 +146,7 @@ struct OpenAPI {
     }
   }
 
-  /// The path of a GET that wants a credential and no parameters, below the origin.
+  /// The path of a GET that requires a credential and no parameters, below the origin.
   var protectedPath: String? {
     let isSecured = root["security"] != nil
     return paths.first { path, item in
@@ -156,7 +155,7 @@ struct OpenAPI {
     }.map { basePath + $0.path }
   }
 
-  /// The operations of `method` that take a body, in the order of the document.
+  /// Returns the operations of `method` that take a body, in the order of the document.
   func bodies(of method: String, where isWanted: (String) -> Bool) -> [Operation] {
     paths.filter { isWanted($0.path) }.prefix(20).compactMap { path, item in
       item[method.asciiLowercased].flatMap { operation(method, path, resolved($0)) }
@@ -187,7 +186,7 @@ struct OpenAPI {
       answer: answer(of: value))
   }
 
-  /// JSON before a form before multipart, where there is a choice.
+  /// Returns the body's encoding and schema: JSON before a form before multipart.
   private func body(of operation: JSONValue) -> (RecipeRequest.Encoding, JSONValue)? {
     let types: [(String, RecipeRequest.Encoding)] = [
       ("application/json", .json), ("application/x-www-form-urlencoded", .form),
@@ -223,15 +222,15 @@ struct OpenAPI {
     return .object([("properties", .object(members.map { ($0.key, resolved($0.value)) }))])
   }
 
-  /// `value`, or what its `$ref` into this document names; no other document is ever read.
+  /// Resolves a `$ref` into this document and merges `allOf`; never reads another document.
   private func resolved(_ value: JSONValue) -> JSONValue {
     let value = target(of: value)
     guard value["allOf"] != nil else { return value }
-    // A schema put together of several: their properties are all there.
+    // A schema composed of several has the properties of all.
     var members: [(key: String, value: JSONValue)] = []
     var required: [JSONValue] = []
     var waiting = [value]
-    // A bound, as schemas may name each other in a circle.
+    // Bounded, because schemas may refer to each other in a circle.
     for _ in 0..<200 {
       guard members.count <= 200, let part = waiting.popLast().map(target) else { break }
       if case .object(let own)? = part["properties"] {

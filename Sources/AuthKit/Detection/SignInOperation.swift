@@ -1,22 +1,22 @@
 /// An operation of an OpenAPI document that signs in, read as a recipe.
 struct SignInOperation {
   let operation: OpenAPI.Operation
-  /// The property that takes the name, and the one that takes the password.
+  /// The properties for the name and for the password.
   let userField: String
   let passwordField: String
 
-  /// Whether a path's last word says that it signs in.
+  /// Whether a path's last segment names a sign-in.
   static func isSignIn(_ path: String) -> Bool {
     let words = path.asciiLowercased.utf8.split(separator: UInt8(ascii: "/"))
       .map { String(decoding: $0, as: UTF8.self) }
-    // A path with a parameter in it needs a value that nobody has told.
+    // A path with a parameter needs a value that is not known.
     guard let last = words.last, !path.utf8.contains(UInt8(ascii: "{")) else { return false }
-    // Django's djoser signs in at /jwt/create/: the word before says of what.
+    // Django's djoser signs in at /jwt/create/: the segment before says what is created.
     return HTTPClient.signInNames.contains(last) || ["auth-with-password", "local"].contains(last)
       || last == "create" && words.count > 1 && ["jwt", "token"].contains(words[words.count - 2])
   }
 
-  /// nil for an operation that is not one: by its path's last word and by what its body takes.
+  /// Returns nil unless the path's last segment and the body's properties are those of a sign-in.
   init?(_ operation: OpenAPI.Operation) {
     guard operation.fields.count <= Self.mostFields, Self.isSignIn(operation.path) else {
       return nil
@@ -25,14 +25,14 @@ struct SignInOperation {
     guard let password = Self.first(of: Self.passwordNames, in: names),
       let user = Self.first(of: Self.userNames, in: names)
     else { return nil }
-    // A second password is a registration's.
+    // A second password field is a registration's.
     guard names.count(where: { Self.isPassword($0) }) == 1 else { return nil }
     self.operation = operation
     userField = user
     passwordField = password
   }
 
-  /// A sign-in does not want more.
+  /// The maximum number of body fields of a sign-in.
   private static let mostFields = 100
   private static let passwordNames = ["password", "pass", "pwd", "passwd"]
   private static let userNames = [
@@ -53,7 +53,7 @@ struct SignInOperation {
 
   // MARK: - As a recipe
 
-  /// The keys of a profile without a preset of its own.
+  /// The profile keys for an API without a preset of its own.
   var settings: [(key: String, value: JSONValue)] {
     let isForm = operation.encoding == .form
     var settings: [(key: String, value: JSONValue)] = [
@@ -83,7 +83,7 @@ struct SignInOperation {
     return body
   }
 
-  /// The one value that a schema allows, or the one that it proposes.
+  /// Returns the only value that a schema allows, or the one that it proposes.
   private static func constant(of schema: JSONValue) -> JSONValue? {
     var values = [schema["const"], schema["default"]].compactMap { $0 }
     if case .array(let words)? = schema["enum"], words.count == 1 { values += words }
@@ -97,13 +97,13 @@ struct SignInOperation {
     }
   }
 
-  /// Fields that must be given beside the name and the password.
+  /// The fields that are required besides the name and the password.
   var furtherFields: [String] {
     let constants = body.filter { !($0.value.text?.utf8.starts(with: "{field.".utf8) ?? false) }
     return operation.required.filter { name in !constants.contains { $0.key == name } }
   }
 
-  /// Where the answer has the token, when its schema says so.
+  /// The JSON Pointer of the token in the response, if the schema shows it.
   var tokenPlace: String? {
     guard let answer = operation.answer else { return nil }
     let names = [
@@ -120,10 +120,10 @@ struct SignInOperation {
     }.first
   }
 
-  // MARK: - Presets that speak so
+  // MARK: - Matching presets
 
-  /// The preset whose requests the document has, the one with the most of them first; the general
-  /// ones before others that have as many.
+  /// Returns the preset whose requests the document has, the one with the most of them; of those
+  /// with as many, a general one first.
   func preset(among operations: [(method: String, path: String)]) -> String? {
     var best: (name: String, hits: Int)?
     for (name, recipe) in Self.recipes {
@@ -139,7 +139,7 @@ struct SignInOperation {
     return best?.name
   }
 
-  /// Every preset that stands by itself, the general ones first; read once, when first asked for.
+  /// Every preset that works without other settings, the general ones first; read on first use.
   private static let recipes: [(name: String, recipe: Recipe)] = {
     let general = ["json", "form"]
     let names = general + Presets.names.filter { !general.contains($0) }

@@ -1,10 +1,10 @@
 internal import CSystem
 internal import Glibc
 
-/// A file that gets its name once it is whole: at any moment there is the old file or the new one.
+/// A file that gets its name once it is complete: at any moment the old or the new file exists.
 ///
-/// Until then it has a temporary name beside its place, or none; nothing is left of a file that is
-/// not committed.
+/// Until `commit` it has a temporary name in the same folder, or none; a file that is not committed
+/// leaves nothing.
 package final class AtomicFile {
   /// Open for writing.
   package let descriptor: Int32
@@ -14,11 +14,11 @@ package final class AtomicFile {
   private var hasName = true
 
   /// - Parameters:
-  ///   - place: the path of the file, no link.
-  ///   - folder: an open folder that relative paths start in, else the current one.
+  ///   - place: the path of the file, not a link.
+  ///   - folder: an open folder that relative paths start in; nil for the current one.
   ///   - temporary: the path of the temporary file, in the folder of `place`.
-  ///   - isNameless: it has no name before `commit` where the system can do that: then nothing is
-  ///     left whatever ends the process.
+  ///   - isNameless: the file has no name before `commit`, if the system can do that: it leaves
+  ///     nothing, however the process ends.
   package init(
     _ place: String, in folder: Int32? = nil, temporary: String, isNameless: Bool = false
   ) throws(SystemError) {
@@ -50,12 +50,12 @@ package final class AtomicFile {
   /// Puts the file in its place.
   ///
   /// - Parameters:
-  ///   - isSynced: its bytes are on the disk before it has its name; the folder is not synced.
+  ///   - isSynced: whether its bytes are on disk before it gets its name; the folder is not synced.
   ///   - isReplacing: false never overwrites.
-  /// - Throws: EEXIST when something has the name and may not be replaced.
+  /// - Throws: EEXIST when the name exists and may not be replaced.
   package func commit(isSynced: Bool = false, isReplacing: Bool = true) throws(SystemError) {
     if isSynced { try check(fsync(descriptor)) }
-    // link(2), because rename(2) would replace what another process has just made.
+    // link(2), because rename(2) would replace a file that another process has just made.
     guard isReplacing else { return try link(as: place) }
     if !hasName {
       try link(as: temporary)
@@ -88,7 +88,7 @@ package final class AtomicFile {
   }
 }
 
-/// The folder of the file at `path`, `.` for a name alone.
+/// Returns the folder of the file at `path`; `.` for a bare name.
 package func parentFolder(of path: String) -> String {
   guard let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")) else { return "." }
   let parent = String(decoding: path.utf8[..<slash], as: UTF8.self)

@@ -1,17 +1,17 @@
 internal import Glibc
 
-/// Reading and writing files of the configuration folder: the checks of rule A3, and
-/// writes that leave the old file or the new one, never half of one.
+/// Reads and writes files of the configuration folder, with the checks of rule A3. A write leaves
+/// the old file or the new one, never half of one.
 enum ConfigFolder {
-  /// Bytes that a configuration file may have.
+  /// The maximum size of a configuration file, in bytes.
   static let largestFile = 1 << 20
 
-  /// The text of the file at `path`; nil when there is none.
+  /// Returns the text of the file at `path`; nil if it does not exist.
   ///
-  /// Links are followed, for people keep these files in dotfile folders; it is the target that is
-  /// judged, and its folder.
+  /// Links are followed, because people keep these files in dotfile folders; the checks apply to
+  /// the target, to its folder and to the folder of the link.
   ///
-  /// - Throws: `Failure` of kind `usage` for what anybody else may write, `failed` for I/O errors.
+  /// - Throws: `Failure` of kind `usage` for a file that others may write, `failed` for I/O errors.
   static func read(_ path: String, label: String) throws(Failure) -> String? {
     let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
     guard descriptor >= 0 else {
@@ -42,8 +42,7 @@ enum ConfigFolder {
     return text
   }
 
-  /// Refuses a folder that anybody but this user and root may change; one that does not exist
-  /// passes.
+  /// Throws when anybody but this user and root may change the folder; accepts a missing one.
   static func checkFolder(_ path: String) throws(Failure) {
     var status = stat()
     guard stat(path, &status) == 0 else { return }
@@ -60,7 +59,7 @@ enum ConfigFolder {
         hint: DisplayText.shellCommand(["chown", "\(geteuid())", path]))
     }
     guard !ownership.isWritableByOtherUsers else {
-      // A shared folder such as /tmp is not to be changed for authctl's sake.
+      // A shared folder such as /tmp keeps its mode.
       let isShared = status.st_mode & S_IFMT == S_IFDIR && status.st_mode & S_ISVTX != 0
       throw Failure(
         .usage, "\(label) can be written by other users",
@@ -70,12 +69,12 @@ enum ConfigFolder {
     }
   }
 
-  /// Puts `text` at `path`: a temporary file beside it, fsync, rename. A new file is 0600, an old
-  /// one keeps its mode; a link is followed, its target replaced.
+  /// Writes `text` to `path`: a temporary file beside it, fsync, rename. A new file gets mode 0600,
+  /// an old one keeps its mode; a link is followed and its target replaced.
   ///
   /// - Parameter replacing: false never overwrites.
-  /// - Throws: `Failure` of kind `usage` when the file is there and may not be replaced, `failed`
-  ///   for I/O errors.
+  /// - Throws: `Failure` of kind `usage` when the file exists and may not be replaced, `failed` for
+  ///   I/O errors.
   static func write(
     _ text: String, to path: String, label: String, replacing: Bool
   ) throws(Failure) {
@@ -104,8 +103,8 @@ enum ConfigFolder {
     syncFolder(folder)
   }
 
-  /// Makes the folder and those above it, 0700; those that exist stay as they are. None is made in
-  /// a folder of another user's: with sudo -E root would leave its own in there.
+  /// Makes the folder and its parents, 0700; those that exist stay as they are. Nothing is made in
+  /// another user's folder: with sudo -E, root would leave its own folders there.
   static func makeFolders(_ path: String) throws(Failure) {
     var status = stat()
     if stat(path, &status) == 0 {
@@ -123,7 +122,7 @@ enum ConfigFolder {
     }
   }
 
-  /// Refuses a folder in which nothing could be written, made or not yet; nothing is made.
+  /// Throws when the folder, existing or not yet, could not be written in; makes nothing.
   static func checkWritable(_ path: String) throws(Failure) {
     if access(path, W_OK) == 0 { return }
     let code = errno
@@ -134,7 +133,7 @@ enum ConfigFolder {
 
   /// Removes the file at `path`.
   ///
-  /// - Returns: whether it was there.
+  /// - Returns: whether it existed.
   static func remove(_ path: String, label: String) throws(Failure) -> Bool {
     guard unlink(path) == 0 else {
       if errno == ENOENT { return false }
@@ -144,7 +143,7 @@ enum ConfigFolder {
     return true
   }
 
-  /// The names in a folder; none when there is no folder.
+  /// Returns the names in a folder; none if it does not exist.
   static func list(_ path: String) throws(Failure) -> [String] {
     guard let folder = opendir(path) else {
       if errno == ENOENT { return [] }

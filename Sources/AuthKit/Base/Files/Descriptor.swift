@@ -4,15 +4,15 @@ internal import Glibc
 package struct SystemError: Error {
   /// As in errno(3).
   package let number: Int32
-  /// What strerror(3) says of it, as it is.
+  /// The text of strerror(3), unchanged.
   package var reason: String { String(cString: strerror(number)) }
 
   package init(_ number: Int32) { self.number = number }
 }
 
-/// Reading and writing of open files: again after a signal, and a non-blocking one is waited for.
+/// Reads and writes open files: retries after a signal, and waits for a non-blocking descriptor.
 package enum Descriptor {
-  /// The next bytes; 0 at the end.
+  /// Reads the next bytes; returns 0 at the end.
   package static func read(
     _ descriptor: Int32, into buffer: UnsafeMutableRawBufferPointer
   ) throws(SystemError) -> Int {
@@ -23,7 +23,7 @@ package enum Descriptor {
     }
   }
 
-  /// One byte, so that what follows is left to other programs; nil at the end.
+  /// Reads one byte, so that the rest is left to other programs; returns nil at the end.
   package static func byte(_ descriptor: Int32) throws(SystemError) -> UInt8? {
     var byte: UInt8 = 0
     let count = try withUnsafeMutableBytes(of: &byte) { (buffer) throws(SystemError) in
@@ -32,7 +32,7 @@ package enum Descriptor {
     return count == 0 ? nil : byte
   }
 
-  /// All up to the end, but no more than one byte above `limit`, which shows that there is too much.
+  /// Reads to the end, but at most one byte more than `limit`, which shows that there is too much.
   package static func contents(_ descriptor: Int32, limit: Int) throws(SystemError) -> Secret {
     var contents = SecretBuilder(capacity: 4096)
     let piece = UnsafeMutableRawBufferPointer.allocate(byteCount: 16_384, alignment: 1)

@@ -1,11 +1,11 @@
 internal import Glibc
 
-/// An advisory lock on a file (flock(2)): held for the time of a closure, gone with its holder.
+/// An advisory lock on a file (flock(2)), held while a closure runs and released with its holder.
 /// https://man7.org/linux/man-pages/man2/flock.2.html
 package enum FileLock {
   /// Runs `work` while no other process holds the lock of `profile` and `account`.
   ///
-  /// The file lies in `folder`, whatever the environment is, so that a terminal and a cron job
+  /// The file is in `folder`, whatever the environment is, so that a terminal and a cron job
   /// meet at it (rule B8).
   ///
   /// - Throws: `timeout` when the lock was not free within `timeout` seconds, `store_missing` when
@@ -44,8 +44,8 @@ package enum FileLock {
     }
   }
 
-  /// Asks for the lock of an open file again and again: flock(2) has no limit of time of its own.
-  /// 0 when it is held, EWOULDBLOCK when it was not free within `timeout` seconds, else an errno.
+  /// Tries to lock an open file again and again, because flock(2) has no timeout. Returns 0 when it
+  /// is held, EWOULDBLOCK when it was not free within `timeout` seconds, otherwise an errno.
   static func wait(for descriptor: Int32, timeout: Double) -> Int32 {
     var waited = 0.0
     var pause = 0.002
@@ -60,12 +60,12 @@ package enum FileLock {
     return 0
   }
 
-  /// SHA-256 of the names: they may hold anything, a file name may not.
+  /// Returns the SHA-256 of the names, which may contain characters that a file name may not.
   static func fileName(profile: String, account: String) throws(Failure) -> String {
     try Crypto.sha256Hex(Array(profile.utf8) + [0] + Array(account.utf8))
   }
 
-  /// `folder`, or where the state folder cannot be written the runtime folder of this user.
+  /// Returns `folder`, or this user's runtime folder if the state folder is not writable.
   private static func usable(_ folder: String) throws(Failure) -> String {
     do throws(Failure) {
       try StateFolder.prepare(folder)

@@ -1,13 +1,13 @@
 internal import Glibc
 
-/// Whose a file or folder is, and what other users may do with it: the one check of owner and mode.
+/// The owner of a file or folder, and what others may do with it; every check of these uses it.
 package struct Ownership {
   /// The numeric ID of the owner.
   package let owner: UInt32
   private let group: UInt32
   private let mode: UInt32
 
-  /// Of the numbers that stat(2) gives.
+  /// The ownership in the numbers that stat(2) returns.
   package init(owner: UInt32, group: UInt32, mode: UInt32) {
     self.owner = owner
     self.group = group
@@ -24,23 +24,23 @@ package struct Ownership {
   /// Whether it belongs to this user or to root, who can do everything anyway.
   package var isOwnOrRoots: Bool { isOwn || owner == 0 }
 
-  /// Whether any other user may read or write it, be it by a group of one's own.
+  /// Whether any other user may read or write it, even only through the owner's own group.
   package var isOpenToOthers: Bool { mode & 0o077 != 0 }
 
-  /// Whether its group or everybody may write it: what a file with a secret never is (rule B10).
+  /// Whether its group or everybody may write it; never for a file with a secret (rule B10).
   package var isWritableByGroupOrOthers: Bool { mode & 0o022 != 0 }
 
   /// Whether a user who is neither the owner nor root may write it.
   ///
-  /// A group that has the owner's name and no other member is the owner: systems that give each
-  /// user such a group set the umask to 002. Debian's OpenSSH judges in the same way
+  /// A group that has the owner's name and no other member counts as the owner: systems that give
+  /// each user such a group set the umask to 002. Debian's OpenSSH checks in the same way
   /// (user-group-modes.patch).
   package var isWritableByOtherUsers: Bool {
     if mode & 0o002 != 0 { return true }
     return mode & 0o020 != 0 && !Self.isOwnGroup(group, of: owner)
   }
 
-  /// Whether the group `group` is the user `owner` and nobody else.
+  /// Whether `group` has the name of the user `owner` and no other member.
   private static func isOwnGroup(_ group: gid_t, of owner: uid_t) -> Bool {
     guard let name = userName(of: owner), let entry = getgrgid(group),
       String(cString: entry.pointee.gr_name).utf8.elementsEqual(name.utf8)
@@ -50,7 +50,7 @@ package struct Ownership {
       guard String(cString: text).utf8.elementsEqual(name.utf8) else { return false }
       member = member?.advanced(by: 1)
     }
-    // Those whose first group it is do not stand in the list of its members.
+    // The member list omits users whose primary group it is.
     setpwent()
     defer { endpwent() }
     while let user = getpwent() {

@@ -1,15 +1,15 @@
 internal import Glibc
 
-/// A file with a secret that the user has named, opened through links and judged by what the open
-/// file is (rule B10).
+/// A file with a secret that the user named: opened through links, then checked as an open file
+/// (rule B10).
 package struct PrivateFile: ~Copyable {
-  /// Open for reading; closed with the value.
+  /// The descriptor, open for reading; closed with the value.
   package let descriptor: Int32
 
   /// - Parameters:
-  ///   - option: what named the file, for messages.
+  ///   - option: the option or variable that names the file, for messages.
   ///   - environment: for `CREDENTIALS_DIRECTORY`.
-  ///   - kind: of the failure.
+  ///   - kind: the kind of the failure.
   /// - Throws: `kind` when the file cannot be opened, or when others could read or change it.
   package init(
     _ path: String, option: String, environment: [String: String], kind: Failure.Kind = .usage
@@ -40,8 +40,8 @@ package struct PrivateFile: ~Copyable {
       throw Failure(.usage, "\(shown): \(String(cString: strerror(errno)))")
     }
     if status.st_mode & S_IFMT == S_IFDIR { throw Failure(.usage, "\(shown): Is a directory") }
-    // `<(...)` and /dev/null have nothing to judge; what systemd, Docker and Kubernetes hand over
-    // looks readable to more users than it is.
+    // `<(...)` and /dev/null have nothing to check; files from systemd, Docker and Kubernetes look
+    // readable to more users than they are.
     guard status.st_mode & S_IFMT == S_IFREG,
       !isOnReadOnlyMount(descriptor), !isCredential(descriptor, environment)
     else { return }
@@ -73,12 +73,12 @@ package struct PrivateFile: ~Copyable {
     return fstatvfs(descriptor, &mount) == 0 && mount.f_flag & readOnly != 0
   }
 
-  /// Whether the open file lies below the folder in which systemd puts credentials.
+  /// Whether the open file is in systemd's folder of credentials.
   private static func isCredential(_ descriptor: Int32, _ environment: [String: String]) -> Bool {
     environment[.credentialsFolder].map { isBelow($0, descriptor) } ?? false
   }
 
-  /// Whether the open file lies below `folder`, a whole path.
+  /// Whether the open file is below `folder`, an absolute path.
   func isBelow(_ folder: String) -> Bool { Self.isBelow(folder, descriptor) }
 
   private static func isBelow(_ folder: String, _ descriptor: Int32) -> Bool {
@@ -86,7 +86,7 @@ package struct PrivateFile: ~Copyable {
     defer { free(real) }
     let place = Array(UnsafeBufferPointer(start: real, count: strlen(real)))
     var name = [CChar](repeating: 0, count: Int(PATH_MAX))
-    // The link tells where the open file is, also when the path has been replaced since.
+    // The link shows where the open file is, even if the path has been replaced since.
     let length = readlink("/proc/self/fd/\(descriptor)", &name, name.count)
     return place.count > 1 && length > place.count + 1
       && name.starts(with: place + [CChar(bitPattern: UInt8(ascii: "/"))])

@@ -1,10 +1,10 @@
 internal import Glibc
 
-/// A folder of authctl's own below the state folder, for locks or for sessions (rule B8).
+/// A folder of authctl below the state folder, for locks or for sessions (rule B8).
 enum StateFolder {
-  /// Makes the folder, 0700, and refuses one that others could write to.
+  /// Makes the folder, 0700, and refuses one that others may write to.
   ///
-  /// - Throws: `failed` when it cannot be made, `store_missing` when it is not to be trusted.
+  /// - Throws: `failed` when it cannot be made, `store_missing` when it cannot be trusted.
   static func prepare(_ folder: String) throws(Failure) {
     _ = try walk(to: folder, making: true)
     guard access(folder, W_OK) == 0 else { throw unusable(folder, errno) }
@@ -13,9 +13,9 @@ enum StateFolder {
     try checkOwnerAndMode(folder, status)
   }
 
-  /// Opens the folder; -1 when there is none.
+  /// Opens the folder; returns -1 if it does not exist.
   ///
-  /// - Throws: `failed` when it cannot be opened, `store_missing` when it is not to be trusted.
+  /// - Throws: `failed` when it cannot be opened, `store_missing` when it cannot be trusted.
   static func open(_ folder: String) throws(Failure) -> Int32 {
     guard try walk(to: folder, making: false) else { return -1 }
     let flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC
@@ -35,14 +35,14 @@ enum StateFolder {
     return descriptor
   }
 
-  /// Looks at every folder on the way; false when one is missing and none may be made.
+  /// Checks every folder on the path; returns false when one is missing and `making` is false.
   private static func walk(to folder: String, making: Bool) throws(Failure) -> Bool {
     var path = ""
     for part in folder.utf8.split(separator: UInt8(ascii: "/")) {
       path += "/" + (String(part) ?? "")
       var status = stat()
       if stat(path, &status) == 0 {
-        // With sudo -E root would leave its files in the folders of somebody else.
+        // With sudo -E, root would leave its files in another user's folders.
         guard Ownership(status).isOwnOrRoots else { throw foreign(path) }
       } else if !making {
         guard errno == ENOENT || errno == ENOTDIR else { throw unusable(path, errno) }

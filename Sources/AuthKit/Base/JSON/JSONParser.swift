@@ -1,10 +1,10 @@
-/// Why a text is not JSON. Never quotes the text, which may hold secrets.
+/// The reason that a text is not JSON. Never quotes the text, which may hold secrets.
 package struct JSONError: Error, Equatable, Sendable, CustomStringConvertible {
   /// What is wrong, in a few words.
   package var message: String
-  /// Where, in bytes from the start.
+  /// The position, in bytes from the start.
   package var offset: Int
-  /// It may be JSON, but there is too much of it for a tree.
+  /// Whether the text may be JSON but is too large for a tree.
   package var isTooLarge = false
 
   /// `MESSAGE at byte OFFSET`.
@@ -12,17 +12,17 @@ package struct JSONError: Error, Equatable, Sendable, CustomStringConvertible {
 }
 
 extension JSONValue {
-  /// How deep arrays and objects may lie in one another.
+  /// The maximum depth of nested arrays and objects.
   package static let maximumDepth = 128
 
-  /// Bytes of memory that a tree may take. Foreign text decides how large a tree is: two bytes of it
-  /// can make fifty.
+  /// The memory that a tree may take, in bytes. Untrusted text decides how large a tree is: two
+  /// bytes of text can make fifty.
   package static let usualBudget = 24 << 20
 
-  /// Reads one JSON text (RFC 8259): valid UTF-8, nothing after the value, no lone surrogates, at
-  /// most `maximumDepth` levels. A byte order mark at the start is passed over (section 8.1).
+  /// Parses one JSON text (RFC 8259): valid UTF-8, nothing after the value, no lone surrogates, at
+  /// most `maximumDepth` levels. Skips a byte order mark at the start (section 8.1).
   ///
-  /// - Throws: `JSONError`, also where the tree would take more than `budget` bytes of memory.
+  /// - Throws: `JSONError`, also when the tree would take more than `budget` bytes of memory.
   package static func parse(
     _ bytes: UnsafeRawBufferPointer, within budget: Int = usualBudget
   ) throws(JSONError) -> JSONValue {
@@ -30,7 +30,7 @@ extension JSONValue {
     return try parser.document()
   }
 
-  /// The same for an array of bytes.
+  /// Parses an array of bytes.
   ///
   /// - Throws: `JSONError`.
   package static func parse(
@@ -41,14 +41,14 @@ extension JSONValue {
     }
   }
 
-  /// The same for a text.
+  /// Parses a string.
   ///
   /// - Throws: `JSONError`.
   package static func parse(_ text: String) throws(JSONError) -> JSONValue {
     try parse(Array(text.utf8))
   }
 
-  /// Looks whether `parse` could read a text, whatever the size of the tree; makes none.
+  /// Checks that `parse` could read a text, whatever the size of the tree; builds none.
   ///
   /// - Throws: `JSONError`.
   package static func check(_ bytes: UnsafeRawBufferPointer) throws(JSONError) {
@@ -56,8 +56,7 @@ extension JSONValue {
     _ = try parser.document()
   }
 
-  /// Writes a JSON text that was checked without the white space between its tokens, which stay as
-  /// they are written.
+  /// Writes a checked JSON text without the white space between its tokens, which stay unchanged.
   package static func writeCompact(_ bytes: UnsafeRawBufferPointer, into out: inout SecretBuilder) {
     var isInString = false
     var isEscaped = false
@@ -76,10 +75,10 @@ extension JSONValue {
   }
 }
 
-/// Recursive descent; the depth limit bounds the stack.
+/// A recursive-descent parser; the depth limit bounds the stack.
 private struct JSONParser {
   let bytes: UnsafeRawBufferPointer
-  /// What the values that are still to come may take; none: they are looked at and not kept.
+  /// The bytes left for values still to come; nil: values are checked and not kept.
   private var budget: Int?
   var position = 0
 
@@ -88,9 +87,9 @@ private struct JSONParser {
     self.budget = budget
   }
 
-  /// Takes so many bytes from the budget; false when nothing is kept.
+  /// Takes `size` bytes from the budget; returns false when nothing is kept.
   ///
-  /// Allocations are counted with their headers, arrays twice: they grow by doubling.
+  /// Allocations count with their headers, arrays twice because they grow by doubling.
   private mutating func keeps(_ size: Int) throws(JSONError) -> Bool {
     guard let left = budget else { return false }
     guard size <= left else {
@@ -103,7 +102,7 @@ private struct JSONParser {
 
   private static let elementSize = 2 * MemoryLayout<JSONValue>.stride
   private static let memberSize = 2 * MemoryLayout<(key: String, value: JSONValue)>.stride
-  /// Of an array or a longer text: malloc's and Swift's own.
+  /// The overhead of an array or a longer text, from malloc and Swift.
   private static let headerSize = 48
 
   mutating func document() throws(JSONError) -> JSONValue {
@@ -118,7 +117,7 @@ private struct JSONParser {
   // The subscript of a raw buffer is not checked in release builds: every read goes through here.
   private var next: UInt8? { position < bytes.count ? bytes[position] : nil }
 
-  /// `message` about what stands at `offset`, or here; at the end of the text, that it ends.
+  /// Returns an error about the text at `offset`, or here; at the end, that the text ends.
   private func error(_ message: String, at offset: Int? = nil) -> JSONError {
     if offset == nil, next == nil { return errorAtEnd }
     return JSONError(message: message, offset: offset ?? position)
@@ -228,7 +227,7 @@ private struct JSONParser {
     guard position > start else { throw error("a digit was expected") }
   }
 
-  /// Texts of up to 15 bytes lie within the value.
+  /// Takes a text from the budget; up to 15 bytes are stored within the value.
   private mutating func keepsText(_ length: Int) throws(JSONError) -> Bool {
     try keeps(length > 15 ? Self.headerSize + length : 0)
   }
@@ -257,7 +256,7 @@ private struct JSONParser {
     }
   }
 
-  /// Reads the rest of a string that began at `start` and keeps nothing of it.
+  /// Reads the rest of a string that began at `start` without keeping it.
   private mutating func checkedString(from start: Int) throws(JSONError) -> String {
     var unescaped: [UInt8] = []
     while next != UInt8(ascii: "\"") {
@@ -269,11 +268,11 @@ private struct JSONParser {
       try escape(into: &unescaped)
     }
     defer { position += 1 }
-    // Escapes are ASCII: what is UTF-8 as it is written is so without them.
+    // Escapes are ASCII: a text that is UTF-8 as written is UTF-8 without them.
     return try text(UnsafeRawBufferPointer(rebasing: bytes[start..<position]), start: start)
   }
 
-  /// The text of `bytes`; an empty one where nothing is kept.
+  /// Returns the text of `bytes`, or an empty one if nothing is kept.
   private mutating func text(
     _ bytes: UnsafeRawBufferPointer, start: Int
   ) throws(JSONError) -> String {

@@ -1,4 +1,4 @@
-/// Goes through a JSON text that was checked before, from one value to the next.
+/// Steps through a checked JSON text, from one value to the next.
 struct JSONReader {
   private let bytes: UnsafeRawBufferPointer
   private var position: Int
@@ -15,14 +15,14 @@ struct JSONReader {
   /// The next byte; 0 at the end.
   var byte: UInt8 { byte(at: position) }
 
-  /// Passes over white space.
+  /// Skips white space.
   mutating func skipSpace() {
     while byte <= 0x20, position < bytes.count { position += 1 }
   }
 
   // MARK: - Values
 
-  /// Passes over the value that begins here.
+  /// Skips the value that begins here and returns its range.
   mutating func value() -> Range<Int> {
     let start = position
     var depth = 0
@@ -48,7 +48,7 @@ struct JSONReader {
       || byte == UInt8(ascii: "}")
   }
 
-  /// Passes over the string that begins here; what is between its quotes.
+  /// Skips the string that begins here and returns the range between its quotes.
   private mutating func string() -> Range<Int> {
     let start = position + 1
     position = start
@@ -59,10 +59,10 @@ struct JSONReader {
     return start..<min(position, bytes.count)
   }
 
-  /// Goes into the array or object that begins here.
+  /// Enters the array or object that begins here.
   mutating func enter() { position += 1 }
 
-  /// Passes over the next element of the array that was entered; nil at its end.
+  /// Skips the next element of the entered array; returns nil at its end.
   mutating func element() -> Range<Int>? {
     skipSpace()
     if byte == UInt8(ascii: ",") { position += 1 }
@@ -71,7 +71,7 @@ struct JSONReader {
     return value()
   }
 
-  /// Passes over the next member of the object that was entered; nil at its end.
+  /// Skips the next member of the entered object; returns nil at its end.
   mutating func member() -> (key: Range<Int>, value: Range<Int>)? {
     skipSpace()
     if byte == UInt8(ascii: ",") { position += 1 }
@@ -86,8 +86,8 @@ struct JSONReader {
 
   // MARK: - Strings
 
-  /// Lends the text of a string in pieces: runs as they stand, of about 32 KiB at the most, and what
-  /// each escape means. No character is cut.
+  /// Lends the text of a string in pieces: runs as written, of at most about 32 KiB, and the
+  /// character of each escape. No character is split.
   func forEachPiece<E: Error>(
     of range: Range<Int>, _ body: (UnsafeRawBufferPointer) throws(E) -> Void
   ) throws(E) {
@@ -108,7 +108,7 @@ struct JSONReader {
     }
   }
 
-  /// What the escape at `place` means (RFC 8259, section 7).
+  /// Returns the character of the escape at `place` (RFC 8259, section 7).
   private func escape(at place: inout Int) -> Unicode.Scalar {
     let letter = byte(at: place + 1)
     place += 2
@@ -139,9 +139,9 @@ struct JSONReader {
     return code
   }
 
-  /// Whether a string has these bytes.
+  /// Whether the text of a string has the bytes `wanted`.
   func string(_ range: Range<Int>, is wanted: [UInt8]) -> Bool {
-    // No escape makes a text longer than it is written.
+    // A text is never longer than its escaped form.
     guard range.count >= wanted.count else { return false }
     var rest = wanted[...]
     var isSame = true
@@ -152,7 +152,7 @@ struct JSONReader {
     return isSame && rest.isEmpty
   }
 
-  /// A text: of at most so many bytes as it is written.
+  /// Returns the text of a string, of at most `most` bytes as written.
   func text(_ range: Range<Int>, most: Int = .max) -> String {
     let end = min(range.count, most) + range.lowerBound
     var text: [UInt8] = []
@@ -167,7 +167,7 @@ struct JSONReader {
     upTo end: Int, _ style: JSONStyle, to sink: (UnsafeRawBufferPointer) throws(E) -> Void
   ) throws(E) {
     var out = JSONPieces(style)
-    /// Of each array and object that is open: whether it is an object.
+    /// For each open array or object: whether it is an object.
     var open: [Bool] = []
     var isKey = false
     while position < end {
@@ -177,7 +177,7 @@ struct JSONReader {
         position += 1
         skipSpace()
         out.append(opening)
-        // The two of a pair are two apart in ASCII.
+        // In ASCII, a closing bracket is two after its opening one.
         if byte == opening + 2 {
           out.append(byte)
           position += 1

@@ -1,9 +1,9 @@
-/// A JSON text as it came, checked once and then read where it lies.
+/// A JSON text as received, checked once and then read in place.
 ///
-/// No tree is made of it: it costs its own length, whatever is in it. A tree of `[[],[],[],…]` takes
-/// thirty times that.
+/// It takes only its own length, because no tree is built. A tree of `[[],[],[],…]` takes thirty
+/// times that.
 package struct JSONText {
-  /// What sort of value it is.
+  /// The type of the value.
   package enum Kind: Sendable {
     case null, bool, number, string, array, object
   }
@@ -12,9 +12,9 @@ package struct JSONText {
   /// The value, without the white space around it.
   private let range: Range<Int>
 
-  /// The text that `source` holds; it must not be changed afterwards.
+  /// The text in `source`, which must not change afterwards.
   ///
-  /// - Throws: `JSONError` where that is not one JSON text.
+  /// - Throws: `JSONError` if it is not one JSON text.
   package init(_ source: ByteBuffer) throws(JSONError) {
     self.source = source
     range = try source.withBytes { (bytes) throws(JSONError) in
@@ -39,7 +39,7 @@ package struct JSONText {
     }
   }
 
-  /// Its sort, by its first byte.
+  /// The type of the value, by its first byte.
   package var kind: Kind {
     switch read(at: range.lowerBound, { $0.byte }) {
     case UInt8(ascii: "{"): .object
@@ -53,7 +53,7 @@ package struct JSONText {
 
   // MARK: - Parts
 
-  /// What `pointer` names, by RFC 6901: `""` is the whole value; nil when there is nothing.
+  /// Returns what `pointer` names (RFC 6901): `""` is the whole value; nil when there is nothing.
   ///
   /// - Throws: `JSONPointerError`, as `JSONValue.at` does.
   package func at(_ pointer: String) throws(JSONPointerError) -> JSONText? {
@@ -90,7 +90,7 @@ package struct JSONText {
     }
   }
 
-  /// Lends the elements of an array in turn, until `body` returns false.
+  /// Passes the elements of an array to `body` in order, until it returns false.
   package func forEachElement<E: Error>(_ body: (JSONText) throws(E) -> Bool) throws(E) {
     guard kind == .array else { return }
     try read(at: range.lowerBound) { (reader) throws(E) in
@@ -101,7 +101,7 @@ package struct JSONText {
     }
   }
 
-  /// Lends the members of an object in turn, doubled keys included.
+  /// Passes the members of an object to `body` in order, including duplicate keys.
   package func forEachMember<E: Error>(
     _ body: (_ key: String, JSONText) throws(E) -> Void
   ) throws(E) {
@@ -114,7 +114,7 @@ package struct JSONText {
     }
   }
 
-  /// The first keys of an object, the first 256 bytes of each.
+  /// Returns the first keys of an object, each cut at 256 bytes.
   package func keys(most: Int) -> [String] {
     var keys: [String] = []
     guard kind == .object else { return keys }
@@ -129,25 +129,25 @@ package struct JSONText {
 
   // MARK: - Values
 
-  /// The value as a tree.
+  /// Returns the value as a tree.
   ///
-  /// - Throws: `JSONError` where that would take more than `budget` bytes of memory.
+  /// - Throws: `JSONError` when that would take more than `budget` bytes of memory.
   package func tree(within budget: Int = JSONValue.usualBudget) throws(JSONError) -> JSONValue {
     try source.withBytes { (bytes) throws(JSONError) in
       try JSONValue.parse(UnsafeRawBufferPointer(rebasing: bytes[range]), within: budget)
     }
   }
 
-  /// The value where it is a short one: no array or object, and 64 KiB at the most.
+  /// The value if it is short: no array or object, and at most 64 KiB.
   package var scalar: JSONValue? {
     if kind == .array || kind == .object || range.count > 65_536 { return nil }
     return try? tree()
   }
 
-  /// Names and types only, as `JSONValue.shape` tells them.
+  /// Describes only names and types, like `JSONValue.shape`.
   package func shape(depth: Int = 2) -> String { sketch(depth).shape(depth: depth) }
 
-  /// As much of it as `shape` says anything about.
+  /// Builds only as much of the tree as `shape` shows.
   private func sketch(_ depth: Int) -> JSONValue {
     switch kind {
     case .null: return .null
@@ -165,7 +165,7 @@ package struct JSONText {
       var members: [(key: String, value: JSONValue)] = []
       read(at: range.lowerBound) { reader in
         reader.enter()
-        // Each of them takes two characters and more of a shape, which has 200.
+        // Each takes at least two characters of a shape, which has 200.
         while members.count < 100, let (key, value) = reader.member() {
           let part = depth > 0 ? JSONText(source, value).sketch(depth - 1) : .null
           members.append((reader.text(key, most: 256), part))
@@ -186,15 +186,15 @@ package struct JSONText {
 
   // MARK: - Writing
 
-  /// Bytes of the text, as it is written.
+  /// The length of the text as written, in bytes.
   package var count: Int { range.count }
 
-  /// The compact text, as `JSONValue.serialized` writes it, passed on in pieces.
+  /// Writes the compact text in pieces, as `JSONValue.serialized` returns it.
   package func write<E: Error>(to sink: (UnsafeRawBufferPointer) throws(E) -> Void) throws(E) {
     try write(JSONStyle(), to: sink)
   }
 
-  /// The text for people, as `JSONValue.prettyPrinted` writes it, passed on in pieces: white space
+  /// Writes the text for people in pieces, as `JSONValue.prettyPrinted` returns it: white space
   /// makes a few bytes of nested arrays very long.
   package func writePretty<E: Error>(
     colour: Bool, to sink: (UnsafeRawBufferPointer) throws(E) -> Void
@@ -202,8 +202,7 @@ package struct JSONText {
     try write(JSONStyle(isForPeople: true, colour: colour), to: sink)
   }
 
-  /// The text of a string, without quotes and escapes, passed on in pieces; nothing for every other
-  /// type.
+  /// Writes the text of a string in pieces, without quotes and escapes; nothing for any other type.
   package func writeText<E: Error>(to sink: (UnsafeRawBufferPointer) throws(E) -> Void) throws(E) {
     guard kind == .string else { return }
     try read(at: range.lowerBound) { (reader) throws(E) in

@@ -1,7 +1,7 @@
-/// A JSON value (RFC 8259) as it was written: numbers keep their digits, objects their order and
-/// their doubled keys.
+/// A JSON value (RFC 8259) as written: numbers keep their digits, objects their order and their
+/// duplicate keys.
 ///
-/// Nothing here is wiped when it goes: what must be goes into a `Secret` (rule C13).
+/// Nothing here is wiped: a secret belongs in a `Secret` (rule C13).
 package enum JSONValue: Sendable {
   case null
   case bool(Bool)
@@ -9,14 +9,14 @@ package enum JSONValue: Sendable {
   case number(String)
   case string(String)
   case array([JSONValue])
-  /// The members in order, doubled keys included.
+  /// The members in order, including duplicate keys.
   case object([(key: String, value: JSONValue)])
 
   /// The whole number `value`.
   package static func number(_ value: Int) -> JSONValue { .number(String(value)) }
 
-  /// The number `value`, without a fraction where it has none; `null` for infinity and NaN, which
-  /// JSON cannot say.
+  /// The number `value`, without a fraction if it has none; `null` for infinity and NaN, which JSON
+  /// cannot represent.
   package static func number(_ value: Double) -> JSONValue {
     guard value.isFinite else { return .null }
     // Whole numbers up to 2^53 are exact in a Double: 3600, not 3600.0.
@@ -63,17 +63,17 @@ extension JSONValue {
 
 // MARK: - JSON Pointer
 
-/// Why a JSON Pointer gives no answer.
+/// The reason that a JSON Pointer has no result.
 package enum JSONPointerError: Error, Equatable, Sendable {
   /// It is not empty and does not begin with `/`, or a `~` is not followed by 0 or 1.
   case malformed
-  /// A key on its way, named here, stands more than once in its object: programs differ in which
-  /// one they take (rule C4; in an answer to a sign-in this is exit 15).
+  /// A key on the path, named here, occurs more than once in its object: programs differ in which
+  /// one they take (rule C4; in a response to a sign-in this is exit 15).
   case doubledKey(String)
 }
 
 extension JSONValue {
-  /// What `pointer` names, by RFC 6901: `""` is the whole value; `nil` when there is nothing.
+  /// Returns what `pointer` names (RFC 6901): `""` is the whole value; `nil` when there is nothing.
   ///
   /// Keys are compared by bytes. Array indices have no leading zeros; `-` names no element.
   ///
@@ -126,7 +126,7 @@ extension JSONValue {
 
   static func index(_ step: [UInt8]) -> Int? {
     guard let first = step.first, step.count == 1 || first != UInt8(ascii: "0") else { return nil }
-    // Checked here because Int(_:) takes a sign as well.
+    // Checked here because Int(_:) also accepts a sign.
     guard step.allSatisfy(\.isDigit) else { return nil }
     return Int(String(decoding: step, as: UTF8.self))
   }
@@ -135,13 +135,13 @@ extension JSONValue {
 // MARK: - Shape
 
 extension JSONValue {
-  /// Names and types only, for messages about an answer that was not understood:
+  /// Describes only names and types, for messages about a response that was not understood:
   /// `object: token string, user object (id number, email string)`.
   ///
-  /// Never a value. Names are cut at 40 bytes, and what is not printable ASCII in them is `?`; the
-  /// whole is cut at about 200 characters.
+  /// Never contains a value. Names are cut at 40 bytes, with `?` for what is not printable ASCII;
+  /// the text is cut at about 200 characters.
   ///
-  /// - Parameter depth: how many levels below this value are told.
+  /// - Parameter depth: how many levels below this value are shown.
   package func shape(depth: Int = 2) -> String {
     var out = typeName
     if depth > 0, hasParts {
@@ -173,7 +173,7 @@ extension JSONValue {
     }
   }
 
-  /// Adds the members of an object, or the first element of an array, which speaks for the rest.
+  /// Adds the members of an object, or the first element of an array, as an example of the rest.
   private func appendParts(to out: inout String, depth: Int) {
     switch self {
     case .object(let members):
@@ -208,8 +208,8 @@ extension JSONValue {
 // MARK: - Comparing and literals
 
 extension JSONValue: Equatable {
-  /// Equal as written: strings, keys and numbers by bytes, objects in order. Swift's own `==` on
-  /// strings is canonical equivalence, which is too much for names and secrets.
+  /// Compares as written: strings, keys and numbers by bytes, objects in order. Swift's own `==` on
+  /// strings uses canonical equivalence, which is too loose for names and secrets.
   package static func == (left: JSONValue, right: JSONValue) -> Bool {
     switch (left, right) {
     case (.null, .null): true

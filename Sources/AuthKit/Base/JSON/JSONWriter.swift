@@ -1,5 +1,5 @@
 extension JSONValue {
-  /// The compact text, in the order of the value. `/` is not escaped.
+  /// Returns the compact text, in the order of the value. `/` is not escaped.
   package func serialized() -> String {
     var out = SecretBuilder()
     write(into: &out)
@@ -11,23 +11,23 @@ extension JSONValue {
     write(into: &out, style: JSONStyle(), level: 0)
   }
 
-  /// The text for people: two spaces a level, in the order of the value, without a newline at the
-  /// end.
+  /// Returns the text for people: two spaces per level, in the order of the value, without a
+  /// newline at the end.
   ///
   /// Characters that could act on a terminal or hide in it (DEL, C1, bidirectional controls, zero
   /// width, tags) are written as `\u` escapes, so that the only control bytes are newlines and,
   /// with `colour`, the escape sequences made here (rule B4).
   ///
-  /// - Parameter colour: whether keys, strings and the rest get ANSI colours.
+  /// - Parameter colour: whether to colour keys, strings and other values with ANSI sequences.
   package func prettyPrinted(colour: Bool) -> String {
     var out = SecretBuilder()
     write(into: &out, style: JSONStyle(isForPeople: true, colour: colour), level: 0)
     return out.secret().withBytes { String(decoding: $0, as: UTF8.self) }
   }
 
-  /// `json`, a text of JSON, as a terminal may have it: characters that could act on it or hide in
-  /// it are written as `\u` escapes, so that it means the same (rule B4). Only strings
-  /// hold such characters; line ends between values stay.
+  /// Returns a JSON text that is safe for a terminal: characters that could act on it or hide in it
+  /// become `\u` escapes with the same meaning (rule B4). Only strings hold such characters; line
+  /// ends between values stay.
   package static func shown(_ json: UnsafeRawBufferPointer) -> [UInt8] {
     var out = SecretBuilder(capacity: json.count)
     for scalar in String(decoding: json, as: UTF8.self).unicodeScalars {
@@ -40,12 +40,12 @@ extension JSONValue {
     return out.secret().withBytes { Array($0) }
   }
 
-  /// Adds a JSON string with its quotes; what is not UTF-8 in `bytes` becomes U+FFFD.
+  /// Adds a JSON string with its quotes; invalid UTF-8 in `bytes` becomes U+FFFD.
   package static func escape(_ bytes: UnsafeRawBufferPointer, into out: inout SecretBuilder) {
     escape(bytes, into: &out, isForPeople: false)
   }
 
-  /// The most bytes that `escape` makes of these, which are UTF-8.
+  /// Returns the most bytes that `escape` can make of `bytes`, which are UTF-8.
   package static func escapedCount(_ bytes: UnsafeRawBufferPointer) -> Int {
     bytes.reduce(2) { count, byte in
       let isDoubled = byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\")
@@ -108,7 +108,7 @@ extension JSONValue {
     }
   }
 
-  // Scalar by scalar over the bytes: a Swift string made of them would be a copy that is not wiped.
+  // Reads scalars from the bytes: a Swift string would be a copy that is not wiped.
   private static func escape(
     _ bytes: UnsafeRawBufferPointer, into out: inout SecretBuilder, isForPeople: Bool
   ) {
@@ -117,19 +117,19 @@ extension JSONValue {
     out.append(UInt8(ascii: "\""))
   }
 
-  /// The same without the quotes.
+  /// Adds the escaped text without the quotes.
   fileprivate static func escape(
     inside bytes: UnsafeRawBufferPointer, into out: inout SecretBuilder, isForPeople: Bool
   ) {
     let isPlain = { (byte: UInt8) in
       (0x20..<0x7F).contains(byte) && byte != UInt8(ascii: "\"") && byte != UInt8(ascii: "\\")
     }
-    // Most are, and the way scalar by scalar takes ten times as long.
+    // Most texts are plain, and reading scalar by scalar takes ten times as long.
     if bytes.allSatisfy(isPlain) { return out.append(bytes) }
     var iterator = bytes.makeIterator()
     var parser = Unicode.UTF8.ForwardParser()
     var position = 0
-    var plainStart = 0  // What may go out as it stands begins here and is added in one piece.
+    var plainStart = 0  // The start of unescaped bytes, which are added in one piece.
     func flush(_ out: inout SecretBuilder) {
       out.append(UnsafeRawBufferPointer(rebasing: bytes[plainStart..<position]))
     }
@@ -155,7 +155,7 @@ extension JSONValue {
     flush(&out)
   }
 
-  /// What RFC 8259, section 7, wants escaped.
+  /// Whether RFC 8259, section 7, requires an escape.
   private static func isEscaped(_ scalar: Unicode.Scalar) -> Bool {
     scalar.value < 0x20 || scalar == "\"" || scalar == "\\"
   }
@@ -178,14 +178,14 @@ extension JSONValue {
   }
 }
 
-/// How JSON is written.
+/// The style of written JSON.
 struct JSONStyle {
-  /// Indented, and fit for a terminal.
+  /// Indented, and safe for a terminal.
   var isForPeople = false
   var colour = false
 }
 
-/// What `JSONReader` writes, until there is enough of it to be passed on.
+/// The output of `JSONReader`, collected until there is enough to pass on.
 struct JSONPieces: ~Copyable {
   enum Token: String {
     case key = "1;34"
@@ -193,7 +193,7 @@ struct JSONPieces: ~Copyable {
     case other = "36"
   }
 
-  /// How much is collected, in bytes.
+  /// How many bytes are collected.
   static let usual = 32_768
 
   private let style: JSONStyle
@@ -215,7 +215,7 @@ struct JSONPieces: ~Copyable {
     if style.colour { out.append("\u{1B}[0m") }
   }
 
-  /// A token that stands as it is.
+  /// Adds a token unchanged.
   mutating func append<E: Error>(
     _ token: UnsafeRawBufferPointer, to sink: (UnsafeRawBufferPointer) throws(E) -> Void
   ) throws(E) {
@@ -224,7 +224,7 @@ struct JSONPieces: ~Copyable {
     try sink(token)
   }
 
-  /// A piece of the text of a string: UTF-8.
+  /// Adds a piece of the text of a string, which is UTF-8.
   mutating func append<E: Error>(
     inside text: UnsafeRawBufferPointer, to sink: (UnsafeRawBufferPointer) throws(E) -> Void
   ) throws(E) {
@@ -232,7 +232,7 @@ struct JSONPieces: ~Copyable {
     try flush(to: sink, ifAbove: Self.usual)
   }
 
-  /// Passes on what is there, if it is more than `most` bytes.
+  /// Passes on the collected bytes if there are more than `most`.
   mutating func flush<E: Error>(
     to sink: (UnsafeRawBufferPointer) throws(E) -> Void, ifAbove most: Int
   ) throws(E) {

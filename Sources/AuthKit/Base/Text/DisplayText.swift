@@ -1,13 +1,13 @@
-/// The one way foreign text takes to a person: words of a server, a profile, a certificate, a file
-/// name, a D-Bus error (rule B4). What comes out moves no cursor, turns no writing
-/// direction and begins no line.
+/// Makes foreign text safe to show: words of a server, a profile, a certificate, a file name, a
+/// D-Bus error (rule B4). All of it passes through here. The result moves no cursor, changes no
+/// writing direction and begins no line.
 package enum DisplayText {
-  /// `text` on one line, at most `limit` Unicode scalars long.
+  /// Returns `text` on one line, at most `limit` Unicode scalars long.
   ///
-  /// Line ends become ` ⏎ `; control, format and tag characters become `\u{…}`. A replacement
-  /// that does not fit into the limit is left out whole. URLs lose their user information.
+  /// Line ends become ` ⏎ `; control, format and tag characters become `\u{…}`. A replacement that
+  /// does not fit into the limit is omitted. URLs lose their user information.
   ///
-  /// - Parameter isMessage: it is a sentence of authctl's, and no word from elsewhere.
+  /// - Parameter isMessage: whether it is a sentence of authctl's, not foreign text.
   package static func oneLine(
     _ text: String, limit: Int = 300, isMessage: Bool = false
   ) -> String {
@@ -30,8 +30,8 @@ package enum DisplayText {
     return String(shown)
   }
 
-  /// What a server said, fit for lines that begin with `server: `: at most three pieces, white
-  /// space around them cut off, empty ones and HTML left out.
+  /// Returns a server's words for lines that begin with `server: `: at most three pieces, trimmed,
+  /// without empty ones and HTML.
   package static func server(_ pieces: [String]) -> [String] {
     var shown: [String] = []
     for piece in pieces where shown.count < 3 {
@@ -42,13 +42,13 @@ package enum DisplayText {
     return shown
   }
 
-  /// The bytes as text; what is not UTF-8 becomes U+FFFD.
+  /// Returns the bytes as text; invalid UTF-8 becomes U+FFFD.
   package static func repaired(_ bytes: UnsafeRawBufferPointer) -> String {
     String(decoding: bytes, as: UTF8.self)
   }
 
-  /// Whether a body is better not written to a terminal: a NUL or invalid UTF-8 in its first KiB.
-  /// A character that the end of `bytes` cuts in two is no objection.
+  /// Whether a body should not go to a terminal: it has a NUL or invalid UTF-8 in its first KiB. A
+  /// character that the end of `bytes` splits does not count.
   package static func looksBinary(_ bytes: UnsafeRawBufferPointer) -> Bool {
     var follower = UTF8Follower()
     for byte in bytes.prefix(1024) {
@@ -61,8 +61,8 @@ package enum DisplayText {
     return false
   }
 
-  /// A command line that `/bin/sh` takes apart into exactly `words`; nil when there are none, or
-  /// when one holds a character that must not be printed as it is (rule A13).
+  /// Returns a command line that `/bin/sh` splits into exactly `words`; nil when there are none, or
+  /// when one holds a character that must not be printed (rule A13).
   package static func shellCommand(_ words: [String]) -> String? {
     guard !words.isEmpty else { return nil }
     var line: [UInt8] = []
@@ -82,8 +82,8 @@ package enum DisplayText {
     return String(decoding: line, as: UTF8.self)
   }
 
-  /// A command line for the shells that know `$'...'` (POSIX.1-2024, section 2.2.4): what
-  /// `shellCommand` does not print stands in it by numbers (rule C7). No word holds a NUL.
+  /// Returns a command line for shells that support `$'...'` (POSIX.1-2024, section 2.2.4): it
+  /// escapes what `shellCommand` does not print (rule C7). No word holds a NUL.
   package static func shellLine(_ words: [[UInt8]]) -> String {
     let shown = words.enumerated().map { index, word -> String in
       if let text = String(validating: word, as: UTF8.self),
@@ -110,8 +110,9 @@ package enum DisplayText {
     }
   }
 
-  // The general category Format holds what rule B4 names (U+200B-F, U+202A-E, U+2066-9, U+FEFF, the
-  // tag characters) and their like: U+00AD, U+061C, U+2060. Plane 14 has further invisible ones.
+  // The general category Format holds the characters of rule B4 (U+200B-F, U+202A-E, U+2066-9,
+  // U+FEFF, the tag characters) and similar ones: U+00AD, U+061C, U+2060. Plane 14 has more
+  // invisible ones.
   fileprivate static func replacement(for scalar: Unicode.Scalar) -> String? {
     if scalar == "\n" || scalar == "\r" { return " \u{23CE} " }
     guard isUnsafe(scalar) else { return nil }
@@ -128,7 +129,7 @@ package enum DisplayText {
     return rest
   }
 
-  // `=cmd` is a path in zsh, `NAME=value` in the first place an assignment.
+  // In zsh, `=cmd` is a path; `NAME=value` as the first word is an assignment.
   private static func isPlain(_ word: String, isFirst: Bool) -> Bool {
     guard let first = word.utf8.first, first != UInt8(ascii: "=") else { return false }
     let others = isFirst ? "_@%+:,./-" : "_@%+:,./-="
@@ -137,7 +138,8 @@ package enum DisplayText {
 }
 
 extension [UInt8] {
-  /// A byte between `$'` and `'`. Three octal digits: after two hexadecimal ones some shells go on.
+  /// Escapes a byte between `$'` and `'`. Three octal digits: some shells read more than two
+  /// hexadecimal ones.
   fileprivate init(escaping byte: UInt8) {
     switch byte {
     case UInt8(ascii: "'"), UInt8(ascii: "\\"): self = [UInt8(ascii: "\\"), byte]
@@ -151,21 +153,21 @@ extension [UInt8] {
   }
 }
 
-/// Makes a body fit for a terminal, chunk by chunk: control characters other than TAB, LF and
-/// CR LF appear as `^X`, those of C1 as `M-^X`, what hides or turns the writing direction as
-/// `\u{…}`, invalid UTF-8 as U+FFFD.
+/// Makes a body safe for a terminal, chunk by chunk: control characters other than TAB, LF and
+/// CR LF become `^X`, those of C1 `M-^X`, characters that hide or change the writing direction
+/// `\u{…}`, invalid UTF-8 U+FFFD.
 package struct Caret {
   private var follower = UTF8Follower()
   private var character: [UInt8] = []
   private var afterReturn = false
 
-  /// A stream at its beginning.
+  /// A stream with nothing held back.
   package init() {}
 
-  /// Whether a CR or a part of a character waits for what follows it.
+  /// Whether a CR or a part of a character is held back.
   package var holdsBack: Bool { afterReturn || !character.isEmpty }
 
-  /// What may be written now that `bytes` have come; a CR or a part of a character is kept back.
+  /// Adds `bytes` and returns what may be written now; holds back a CR or a part of a character.
   package mutating func feed(_ bytes: UnsafeRawBufferPointer) -> [UInt8] {
     var output: [UInt8] = []
     output.reserveCapacity(bytes.count + 16)
@@ -179,14 +181,14 @@ package struct Caret {
     return output
   }
 
-  /// What was kept back, when there is no more to come.
+  /// Returns what was held back; call it after the last bytes.
   package mutating func finish() -> [UInt8] {
     defer { self = Caret() }
     if afterReturn { return Array("^M".utf8) }
     return character.isEmpty ? [] : Array("\u{FFFD}".utf8)
   }
 
-  /// What stands for a character of several bytes; nil when it may pass.
+  /// Returns the replacement of a character of several bytes; nil when it may pass.
   private static func replacement(for character: [UInt8]) -> String? {
     String(decoding: character, as: UTF8.self).unicodeScalars.first
       .flatMap(DisplayText.replacement)
@@ -229,11 +231,11 @@ private struct UTF8Follower {
   enum Step {
     /// The byte ends a character.
     case complete
-    /// The byte belongs to a character that goes on.
+    /// The byte belongs to a character that continues.
     case partial
-    /// The character before the byte is cut off; the byte itself is to be taken once more.
+    /// The character before the byte is cut off; the byte must be read once more.
     case broken
-    /// The byte cannot stand here.
+    /// The byte is not valid here.
     case stray
   }
 

@@ -1,13 +1,13 @@
-// The byte encodings that recipes need; all of them write into a SecretBuilder, so that a password
-// passes from its source to libcurl without a copy that is not wiped.
+// The byte encodings that recipes need. All write into a SecretBuilder, so that a password gets
+// from its source to libcurl without a copy that is not wiped.
 
 extension SecretBuilder {
-  /// Percent-encoding of everything but RFC 3986's unreserved characters.
+  /// Adds bytes percent-encoded, except RFC 3986's unreserved characters.
   package mutating func appendPercentEncoded(_ bytes: UnsafeRawBufferPointer) {
     for byte in bytes { appendPercentEncoded(byte) }
   }
 
-  /// `byte` as it is where it is an ASCII letter, a digit or one of `kept`, else as `%XX`.
+  /// Adds `byte` unchanged if it is an ASCII letter, a digit or one of `kept`, otherwise as `%XX`.
   mutating func appendPercentEncoded(
     _ byte: UInt8, keeping kept: String = "-._~", hex: [UInt8] = upperHexDigits
   ) {
@@ -20,14 +20,14 @@ extension SecretBuilder {
     }
   }
 
-  /// application/x-www-form-urlencoded of the URL standard: a space is `+`.
+  /// Adds bytes as application/x-www-form-urlencoded (URL standard): a space is `+`.
   package mutating func appendFormEncoded(_ bytes: UnsafeRawBufferPointer) {
     for byte in bytes {
       if byte == 0x20 { append(UInt8(ascii: "+")) } else { appendPercentEncoded(byte) }
     }
   }
 
-  /// Base64 with padding (RFC 4648, section 4).
+  /// Adds base64 with padding (RFC 4648, section 4).
   package mutating func appendBase64(_ bytes: UnsafeRawBufferPointer) {
     var index = 0
     while index < bytes.count {
@@ -47,7 +47,8 @@ extension SecretBuilder {
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
 }
 
-/// Base64url without padding (RFC 4648, section 5), as JWTs use it; nil for anything else.
+/// Decodes base64url (RFC 4648, section 5), as in JWTs; also takes `+`, `/` and padding. Returns
+/// nil for anything else.
 func base64URLDecoded(_ text: some Sequence<UInt8>) -> [UInt8]? {
   var decoded: [UInt8] = []
   var bits: UInt32 = 0
@@ -73,9 +74,9 @@ func base64URLDecoded(_ text: some Sequence<UInt8>) -> [UInt8]? {
   return decoded
 }
 
-/// Percent-decoded (RFC 3986, section 2.1). A `%` that begins no escape stays as it is.
+/// Decodes percent-encoding (RFC 3986, section 2.1). A `%` that begins no escape stays.
 ///
-/// - Parameter plusIsSpace: as in application/x-www-form-urlencoded of the URL standard.
+/// - Parameter plusIsSpace: decode as application/x-www-form-urlencoded of the URL standard.
 package func percentDecoded(
   _ text: some Sequence<UInt8>, plusIsSpace: Bool = false
 ) -> [UInt8] {

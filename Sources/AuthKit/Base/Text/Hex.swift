@@ -1,13 +1,13 @@
-/// `count` bytes from the system's generator, as hex digits.
+/// Returns `count` random bytes as hex digits.
 func randomHex(bytes count: Int) -> String { hexDigits(randomBytes(count)) }
 
-/// `count` bytes of the kernel's generator (getrandom(2)).
+/// Returns `count` random bytes from the kernel (getrandom(2)).
 func randomBytes(_ count: Int) -> [UInt8] {
   var generator = SystemRandomNumberGenerator()
   return (0..<count).map { _ in UInt8.random(in: 0...255, using: &generator) }
 }
 
-/// `bytes` in lower-case hexadecimal digits.
+/// Returns `bytes` in lower-case hexadecimal digits.
 func hexDigits(_ bytes: some Sequence<UInt8>) -> String {
   String(
     decoding: bytes.flatMap { [lowerHexDigits[Int($0 >> 4)], lowerHexDigits[Int($0 & 15)]] },
@@ -17,7 +17,7 @@ func hexDigits(_ bytes: some Sequence<UInt8>) -> String {
 let lowerHexDigits = Array("0123456789abcdef".utf8)
 let upperHexDigits = Array("0123456789ABCDEF".utf8)
 
-/// The value of a hex digit in either case.
+/// Returns the value of a hex digit in either case.
 package func hexValue(_ byte: UInt8) -> UInt8? {
   switch byte {
   case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
@@ -27,7 +27,7 @@ package func hexValue(_ byte: UInt8) -> UInt8? {
   }
 }
 
-/// The bytes that hexadecimal digits stand for; nil for anything else.
+/// Decodes hexadecimal digits; returns nil for anything else.
 func hexDecoded(_ text: some Collection<UInt8>) -> [UInt8]? {
   var digits = text.makeIterator()
   var bytes: [UInt8] = []

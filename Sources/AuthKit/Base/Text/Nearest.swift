@@ -1,10 +1,10 @@
-/// The word of `candidates` that `word` was most likely meant to be, if any is near enough.
+/// Returns the candidate that `word` was most likely meant to be, if any is near enough.
 ///
 /// Distance by optimal string alignment (Damerau-Levenshtein with adjacent swaps) on ASCII
 /// lower-cased bytes; at most a third of the longer word may differ, and at least one byte may.
 package func nearest(_ word: String, in candidates: [String]) -> String? {
   let asked = lowered(word)
-  // Nobody mistypes a word of this length; the table below is quadratic.
+  // Nobody mistypes so long a word; the table below is quadratic.
   guard !asked.isEmpty, asked.count <= 128 else { return nil }
   var best: (word: String, distance: Int)?
   for candidate in candidates {

@@ -1,7 +1,7 @@
-// Text as bytes: Swift's own `lowercased`, `hasSuffix` and trimming see graphemes, where CR LF is one
-// Character and U+212A lowers to k.
+// Text as bytes: Swift's `lowercased`, `hasSuffix` and trimming work on graphemes, where CR LF is
+// one Character and U+212A becomes k in lower case.
 extension String {
-  /// Whether the bytes of `word` stand somewhere in it.
+  /// Whether it contains the bytes of `word`.
   package func contains(bytesOf word: String) -> Bool { Array(utf8).contains(bytesOf: word) }
 
   /// Whether it ends with the bytes of `word`.
@@ -11,7 +11,7 @@ extension String {
 }
 
 extension [UInt8] {
-  /// Whether the bytes of `word` stand somewhere in it.
+  /// Whether it contains the bytes of `word`.
   func contains(bytesOf word: String) -> Bool {
     let word = Array(word.utf8)
     guard let first = word.first else { return true }
@@ -36,13 +36,13 @@ extension UInt8 {
 }
 
 extension String {
-  /// A-Z lowered, all other bytes as they are.
+  /// The text with A-Z in lower case, all other bytes unchanged.
   package var asciiLowercased: String {
     guard utf8.contains(where: { $0 != Self.lowered($0) }) else { return self }
     return String(decoding: utf8.map(Self.lowered), as: UTF8.self)
   }
 
-  /// Whether it is `other`, ASCII case ignored; neither is copied for that.
+  /// Whether it equals `other`, ignoring ASCII case; copies neither.
   package func equalsIgnoringCase(_ other: String) -> Bool {
     utf8.count == other.utf8.count
       && zip(utf8, other.utf8).allSatisfy { Self.lowered($0) == Self.lowered($1) }
@@ -52,14 +52,14 @@ extension String {
     byte >= 0x41 && byte <= 0x5A ? byte | 0x20 : byte
   }
 
-  /// Without CR and LF at the end.
+  /// The text without CR and LF at the end.
   package var trimmingLineEnd: String {
     var bytes = Substring(self).utf8
     while let byte = bytes.last, byte == 0x0A || byte == 0x0D { bytes = bytes.dropLast() }
     return String(decoding: bytes, as: UTF8.self)
   }
 
-  /// Without spaces and tabs at both ends.
+  /// The text without spaces and tabs at both ends.
   package var trimmingSpaces: String {
     var bytes = Substring(self).utf8
     while let byte = bytes.first, byte == 0x20 || byte == 0x09 { bytes = bytes.dropFirst() }
@@ -68,14 +68,14 @@ extension String {
   }
 }
 
-/// Permissions as chmod(1) takes them: `0600`.
+/// Returns permissions in the format of chmod(1): `0600`.
 package func octal(_ mode: UInt32) -> String {
   let digits = String(mode & 0o7777, radix: 8)
   return String(repeating: "0", count: max(0, 4 - digits.utf8.count)) + digits
 }
 
 extension UnsafeRawBufferPointer {
-  /// Whether all of it is UTF-8; no text is made of it.
+  /// Whether all bytes are valid UTF-8; creates no string.
   package var isUTF8: Bool {
     do {
       _ = try UTF8Span(validating: assumingMemoryBound(to: UInt8.self).span)
