@@ -8,6 +8,8 @@ package enum Suggestion: Equatable, Sendable {
   case storeToken(_ profile: String)
   /// Forgets the session of an account.
   case logout(_ profile: String, account: String)
+  /// Forgets what a store other than the chosen one holds: of a profile and an account, or of all.
+  case logoutFrom(store: String, profile: String?, account: String? = nil)
   /// Shows how authctl uses the API of a profile.
   case showProfile(_ profile: String)
   /// Changes a key of a profile; `setting` is KEY=VALUE.
@@ -27,6 +29,9 @@ package enum Suggestion: Equatable, Sendable {
     case .loginTo(let url): ["login", url]
     case .storeToken(let profile): ["login", "-p", profile, "--token-stdin"]
     case .logout(let profile, let account): ["logout", "-p", profile, "-u", account]
+    case .logoutFrom(let store, let profile, let account):
+      ["logout"] + (profile.map { ["-p", $0] } ?? []) + (account.map { ["-u", $0] } ?? ["--all"])
+        + ["--store", store]
     case .showProfile(let profile): ["profile", "show", profile]
     case .setProfile(let profile, let setting): ["profile", "set", profile, setting]
     case .unlockStore: ["store", "unlock"]

@@ -93,7 +93,7 @@ package struct RetryPolicy: Sendable {
   ///   - elapsed: seconds since the first try began.
   ///   - told: seconds that the server asks for (`retryAfter`).
   /// - Returns: seconds; nil to accept the outcome.
-  package func wait(
+  func wait(
     failed: Int, elapsed: Double, told: Double?, jitter: Double = .random(in: 0.8...1.2)
   ) -> Double? {
     guard failed <= times else { return nil }

@@ -81,7 +81,7 @@ extension App {
   /// - Parameters:
   ///   - profile: of this profile only; nil: of all.
   ///   - account: of this account only; nil: of all.
-  func tellHeldElsewhere(
+  func reportHeldElsewhere(
     than store: any SessionStore, profile: String?, account: String? = nil
   ) throws(Failure) {
     for (other, items) in try heldElsewhere(than: store, profile: profile, account: account) {
@@ -90,9 +90,9 @@ extension App {
         ? "a session of \(DisplayText.oneLine(items[0].account ?? "?", limit: 80))"
         : "\(items.count) sessions"
       console.notice("The store \(other.rawValue) still holds \(whose).")
-      let which = (profile.map { ["-p", $0] } ?? []) + (account.map { ["-u", $0] } ?? ["--all"])
-      let command = ["authctl", "logout"] + which + ["--store", other.rawValue]
-      if let line = DisplayText.shellCommand(command) { console.hint(line) }
+      let logout = Suggestion.logoutFrom(
+        store: other.rawValue, profile: profile, account: account)
+      if let line = logout.command { console.hint(line) }
     }
   }
 

@@ -89,7 +89,7 @@ struct Logout: Command {
       app.console.notice("Not signed in to \(profile.name): there was nothing to forget.")
     }
     if !allStores {
-      try app.tellHeldElsewhere(
+      try app.reportHeldElsewhere(
         than: keeper.store, profile: profile.name, account: all ? nil : accounts.first)
     }
     if let variable = app.tokenVariable(of: profile) {
@@ -121,7 +121,7 @@ struct Logout: Command {
     }
     for (profile, end) in ends { Self.report(profile, end, app) }
     if ends.isEmpty, failures.isEmpty { app.console.notice("There was no session to forget.") }
-    if !allStores { try app.tellHeldElsewhere(than: store, profile: nil) }
+    if !allStores { try app.reportHeldElsewhere(than: store, profile: nil) }
     return ends
   }
 

@@ -34,9 +34,7 @@ struct ProfileRemove: Command {
     if !force, let other = try app.heldElsewhere(than: store, profile: name).first {
       throw Failure(
         .failed, "the store \(other.store.rawValue) holds sessions of \(name)",
-        hint: DisplayText.shellCommand([
-          "authctl", "logout", "-p", name, "--all", "--store", other.store.rawValue,
-        ]))
+        suggestion: .logoutFrom(store: other.store.rawValue, profile: name))
     }
     for account in accounts { try forget(account, in: store, app) }
     try app.profiles.remove(name)

@@ -35,7 +35,7 @@ struct RetryingSender {
   ) throws(Failure) {
     let start = Clock.uptime()
     var failed = 0
-    if policy.times > 0, policy.covers(method: wanted.request.method) { wanted.request.keepBody() }
+    if policy.covers(method: wanted.request.method) { wanted.request.keepBody() }
     while true {
       try waitForTurn()
       var again: (reason: String, seconds: Double)?

@@ -154,8 +154,6 @@ import Testing
 
   // MARK: What other stores hold
 
-  private static let noBus: [String: String?] = ["DBUS_SESSION_BUS_ADDRESS": nil]
-
   /// A session of ada in the keyring and one in a file.
   private func inBoth(_ body: @Sendable (FileShop) async throws -> Void) async throws {
     try await FileShop.with("file", .keyring) { files in
