@@ -22,6 +22,7 @@ SignIn: Base Stores HTTP Profiles
 Sessions: Base Stores HTTP Profiles SignIn
 Detection: Base Stores HTTP Profiles SignIn
 FromCurl: Base Stores HTTP Profiles SignIn
+OAuth: Base Stores HTTP Profiles SignIn
 '
 authctl='
 System:

@@ -53,7 +53,7 @@ private func header(_ recipe: Recipe, _ name: String) -> String {
     ).recipe
     #expect(recipe.session.refused == [400, 401, 403, 422] && recipe.session.expired == [401])
     #expect(header(recipe, "Authorization") == "Bearer {access_token}")
-    #expect(recipe.login == nil && !recipe.request.cookies && !recipe.usesOAuth)
+    #expect(recipe.login == nil && !recipe.request.cookies && recipe.oauth == nil)
     #expect(recipe.network.connectTimeout == 10 && recipe.network.idleTimeout == 60)
     #expect(!recipe.session.accessToken.isEmpty && !recipe.session.message.isEmpty)
   }

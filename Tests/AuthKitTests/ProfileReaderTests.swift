@@ -86,7 +86,7 @@ private let base = "url = \"https://api.shop.example\"\n"
       redirect_path = "/callback"
       parameters = { audience = "https://api.shop.example" }
       """)
-    #expect(oauth.recipe.usesOAuth)
+    #expect(oauth.recipe.oauth != nil)
     #expect(profile.url == "https://api.shop.example/v2" && profile.account == "ada@shop.example")
     let login = try #require(recipe.login)
     #expect(login.method == "PUT" && login.authorization == .app && login.encoding == .form)
@@ -110,7 +110,7 @@ private let base = "url = \"https://api.shop.example\"\n"
     #expect(session.account.count == 1 && session.message.count == 2 && session.success != nil)
     #expect(session.renewOnEveryResponse && !session.keepPassword)
     #expect(recipe.request.cookies && recipe.request.headers.count == 2)
-    #expect(!recipe.usesOAuth)
+    #expect(recipe.oauth == nil)
     let network = recipe.network
     #expect(network.allowOrigins == ["https://cdn.shop.example"] && network.allowHTTP)
     #expect(network.signInOrigins == ["https://id.shop.example:8443"])

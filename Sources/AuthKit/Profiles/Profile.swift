@@ -72,7 +72,8 @@ extension Profile {
     let all: [(String, RecipeRequest?)] = [
       ("login", recipe.login), ("register", recipe.register), ("otp", recipe.secondFactor?.call),
       ("prefetch", recipe.prefetch?.call), ("refresh", recipe.refresh), ("logout", recipe.logout),
-      ("whoami", recipe.whoami),
+      ("whoami", recipe.whoami), ("logout", recipe.secondLogout),
+      ("introspection", recipe.introspection),
     ]
     return all.compactMap { table, call in call.map { (table, $0) } }
   }

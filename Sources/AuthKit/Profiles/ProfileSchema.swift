@@ -70,21 +70,8 @@ enum ProfileSchema {
       Key(name: "request.write_headers", kind: .textTable),
       Key(name: "request.cookies", kind: .flag),
       Key(name: "pages.next", kind: .text), Key(name: "pages.cursor", kind: .text),
-      Key(name: "oauth.issuer", kind: .text),
-    ] + oauthEndpoints.map { Key(name: "oauth.\($0)", kind: .text) }
+    ] + oauthKeys
     + [
-      Key(
-        name: "oauth.grant",
-        kind: .choice([
-          "authorization-code", "device-code", "client-credentials", "password", "refresh-token",
-          "jwt-bearer", "token-exchange",
-        ])),
-      Key(name: "oauth.client_id", kind: .text),
-      Key(
-        name: "oauth.client_auth",
-        kind: .choice(["none", "client_secret_basic", "client_secret_post", "private_key_jwt"])),
-      Key(name: "oauth.scope", kind: .text), Key(name: "oauth.redirect_path", kind: .text),
-      Key(name: "oauth.parameters", kind: .textTable),
       Key(name: "network.allow_origins", kind: .texts),
       Key(name: "network.sign_in_origins", kind: .texts),
       Key(name: "network.allow_http", kind: .flag), Key(name: "network.ca_file", kind: .text),
@@ -108,12 +95,24 @@ enum ProfileSchema {
     Key(name: "body", kind: .table), Key(name: "secrets_in_url", kind: .flag),
   ]
 
-  /// RFC 8414, section 2; RFC 8628, section 4; RFC 9126, section 5; OpenID Connect Discovery 1.0.
-  static let oauthEndpoints = [
-    "authorization_endpoint", "token_endpoint", "jwks_uri", "registration_endpoint",
-    "revocation_endpoint", "introspection_endpoint", "device_authorization_endpoint",
-    "pushed_authorization_request_endpoint", "userinfo_endpoint", "end_session_endpoint",
-  ]
+  private static let oauthKeys: [Key] =
+    [Key(name: "oauth.issuer", kind: .text)]
+    + OAuthSettings.Endpoint.allCases.map { Key(name: "oauth.\($0.rawValue)", kind: .text) }
+    + [
+      Key(
+        name: "oauth.grant", kind: .choice(OAuthSettings.Grant.allCases.map(\.rawValue))),
+      Key(name: "oauth.client_id", kind: .text),
+      Key(
+        name: "oauth.client_auth",
+        kind: .choice(OAuthSettings.ClientAuthentication.allCases.map(\.rawValue))),
+      Key(name: "oauth.scope", kind: .texts), Key(name: "oauth.audience", kind: .text),
+      Key(name: "oauth.resource", kind: .texts), Key(name: "oauth.parameters", kind: .textTable),
+      Key(name: "oauth.token_parameters", kind: .textTable),
+      Key(name: "oauth.redirect_host", kind: .choice(["127.0.0.1", "[::1]", "localhost"])),
+      Key(name: "oauth.redirect_port", kind: .number),
+      Key(name: "oauth.redirect_path", kind: .text),
+      Key(name: "oauth.id_token", kind: .choice(["optional", "required"])),
+    ]
 
   /// The keys of `config.toml`.
   static let configKeys: [Key] = [

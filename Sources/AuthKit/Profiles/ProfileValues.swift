@@ -139,6 +139,16 @@ struct ProfileValues {
     return seconds
   }
 
+  /// A whole number within `range`.
+  func wholeNumber(_ key: String, _ range: ClosedRange<Int>) throws(Failure) -> Int? {
+    guard let value = items[key]?.value else { return nil }
+    guard case .number(let text) = value, let number = Int(text), range.contains(number) else {
+      throw failure(
+        key, nil, "must be a whole number from \(range.lowerBound) to \(range.upperBound)")
+    }
+    return number
+  }
+
   func choice<Word: RawRepresentable & CaseIterable>(
     _ key: String, of type: Word.Type
   ) throws(Failure) -> Word? where Word.RawValue == String {

@@ -71,7 +71,16 @@ package struct RecipeRequest: Sendable {
   /// Whether the path and query may contain placeholders of secrets.
   package var secretsInURL = false
 
+  /// Whether the path is one placeholder whose value is the whole URL, which the session fixed.
+  package var isEndpoint = false
+
   init(path: Template) { self.path = path }
+
+  /// A request to the URL that the session keeps as `name`.
+  init(endpoint name: Template.Name) {
+    path = Template(pieces: [.value(name)], optionalNames: [])
+    isEndpoint = true
+  }
 }
 
 /// The place of a value in an answer.
@@ -84,6 +93,8 @@ package enum ValueSource: Sendable {
   case cookie(String)
   /// The whole body, plain text.
   case body
+  /// A claim of the JSON Web Token at a JSON Pointer (RFC 7519, section 4), also by a pointer.
+  case claim(of: String, String)
 }
 
 /// The place and form of a time in an answer.
@@ -161,6 +172,28 @@ package struct Prefetch: Sendable {
   }
 }
 
+/// What the error codes in the answers of a server mean (RFC 6749, section 5.2).
+package struct ErrorCodes: Sendable {
+  /// The meaning of one code.
+  package enum Meaning: Sendable {
+    /// The credential is refused; the renewal of a session has come to its end.
+    case refused
+    /// The client is refused; the session may still be good.
+    case clientRefused
+    /// The request is wrong; the advice says which key of the profile to look at.
+    case mistake(String?)
+    /// The server fails for the moment.
+    case temporary
+    /// The time for it ran out.
+    case late
+  }
+
+  /// The place of the code.
+  let place: ValueSource
+  /// The known codes.
+  let meanings: [String: Meaning]
+}
+
 /// The table `[session]`: where answers keep values and what their statuses mean.
 package struct SessionRecipe: Sendable {
   var accessToken: [ValueSource] = []
@@ -177,6 +210,14 @@ package struct SessionRecipe: Sendable {
   /// If not empty, a status of `expired` other than 401 counts only if one of these holds.
   var expiredWhen: [Condition] = []
   var keep: [Extraction] = []
+  /// Values that the session keeps too, but which are no secrets.
+  var notes: [Extraction] = []
+  /// The user's identifier, which a renewal must not change.
+  var subject: ValueSource?
+  /// The type of the access token (RFC 6749, section 7.1); one that is not Bearer is not supported.
+  var tokenType: ValueSource?
+  /// The error codes of the server; nil if only statuses count.
+  var errors: ErrorCodes?
   var renewOnEveryResponse = false
   /// The stored credential is the password itself; there is no token (preset `http-basic`).
   package var keepPassword = false
@@ -213,6 +254,10 @@ package struct Recipe: Sendable {
   package var refresh: RecipeRequest?
   /// How to end a session on the server; nil if the API has no such call.
   package var logout: RecipeRequest?
+  /// The request after it, for what `logout` left valid.
+  var secondLogout: RecipeRequest?
+  /// How to ask the server about the access token (RFC 7662).
+  package var introspection: RecipeRequest?
   /// How to get the session's account; nil if the API has no such call.
   package var whoami: RecipeRequest?
   /// Where answers keep values.
@@ -222,7 +267,7 @@ package struct Recipe: Sendable {
   /// The place of the next page in an answer.
   package var nextPage = NextPage.usual
   package var network = NetworkRecipe()
-  /// Whether the profile has a table `[oauth]`, which this version reads but cannot use yet.
-  package var usesOAuth = false
+  /// The authorization server that signs in; nil if the API does.
+  package var oauth: OAuthSettings?
   init() {}
 }

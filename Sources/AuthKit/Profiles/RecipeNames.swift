@@ -8,6 +8,16 @@ extension RecipeRequest.Body {
     case .object(let fields): fields.flatMap(\.value.names)
     }
   }
+
+  /// The placeholders that must have a value for the body to be sent.
+  fileprivate var requiredNames: [Template.Name] {
+    switch self {
+    case .template(let template): template.requiredNames
+    case .literal: []
+    case .array(let items): items.flatMap(\.requiredNames)
+    case .object(let fields): fields.flatMap(\.value.requiredNames)
+    }
+  }
 }
 
 extension RecipeRequest {
@@ -21,7 +31,7 @@ extension RecipeRequest {
 
   /// The placeholders that must have a value for the call to be sent.
   package func requiredNames(request: RequestRecipe) -> [Template.Name] {
-    var names = path.names + (body?.names ?? [])
+    var names = path.names + (body?.requiredNames ?? [])
     names += query.flatMap(\.value.requiredNames) + headers.flatMap(\.value.requiredNames)
     return names + authorizationNames(request) { $0.requiredNames }
   }

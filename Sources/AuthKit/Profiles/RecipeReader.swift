@@ -23,6 +23,7 @@ struct RecipeReader {
     try checkConstants()
     recipe.session = try session()
     keptNames = recipe.session.keep.map(\.name)
+    if values.firstKey(of: "oauth") != nil { keptNames += OAuthSettings.keptNames }
     keepsPassword = recipe.session.keepPassword
     try checkExclusions()
     recipe.prefetch = try prefetch()
@@ -44,7 +45,7 @@ struct RecipeReader {
     recipe.request.cookies = try values.flag("request.cookies") ?? false
     recipe.nextPage = try nextPage()
     recipe.network = try network()
-    recipe.usesOAuth = try checkOAuth()
+    if let oauth = try oauth() { oauth.translate(into: &recipe, isSet: values.isInFile) }
     _ = try Fingerprint.read(values, "")
     return recipe
   }
@@ -312,41 +313,4 @@ struct RecipeReader {
     }
     return text
   }
-
-  /// Checks `[oauth]` for mistakes only: the table is reserved.
-  private func checkOAuth() throws(Failure) -> Bool {
-    guard values.firstKey(of: "oauth") != nil else { return false }
-    for name in ["issuer"] + ProfileSchema.oauthEndpoints {
-      guard let text = try values.text("oauth.\(name)") else { continue }
-      if let problem = URLText.problemOfBase(text) {
-        throw values.failure("oauth.\(name)", nil, problem)
-      }
-    }
-    for key in ProfileSchema.keys where key.name.utf8.starts(with: "oauth.".utf8) {
-      if case .choice(let words) = key.kind { _ = try values.word(key.name, of: words) }
-    }
-    _ = try values.text("oauth.client_id")
-    _ = try values.text("oauth.scope")
-    if let path = try values.text("oauth.redirect_path") {
-      let problem = URLText.problemOfPath(Array(path.utf8)[...])
-      guard path.utf8.first == UInt8(ascii: "/"), problem == nil else {
-        throw values.failure("oauth.redirect_path", nil, problem ?? "must begin with /")
-      }
-    }
-    for (name, text) in try values.textMembers("oauth.parameters") ?? [] {
-      guard !Self.ownParameters.contains(name.asciiLowercased) else {
-        throw values.failure("oauth.parameters", name, "authctl sets this parameter itself")
-      }
-      let value = try template(text, "oauth.parameters", name)
-      try refuseStaticSecret(value, "oauth.parameters", name, name: name)
-    }
-    return true
-  }
-
-  /// The parameters that authctl sets itself (rule A15).
-  private static let ownParameters = [
-    "client_id", "client_secret", "redirect_uri", "response_type", "response_mode", "state",
-    "nonce", "scope", "code", "code_challenge", "code_challenge_method", "code_verifier",
-    "grant_type", "refresh_token", "client_assertion", "client_assertion_type",
-  ]
 }

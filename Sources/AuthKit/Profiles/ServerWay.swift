@@ -12,7 +12,8 @@ package struct ServerWay: Sendable, Equatable {
   /// No settings: only those of the system and the environment apply.
   init() {}
 
-  /// The settings of a profile as it is now, with a digest of its `ca_file`. A client certificate
+  /// The settings of a profile as it is now, with a digest of its `ca_file` and the authorization
+  /// server that renews its sessions. A client certificate
   /// can be renewed in place: it identifies the client and gives no one a token.
   package init(of profile: Profile) {
     let network = profile.recipe.network
@@ -22,13 +23,20 @@ package struct ServerWay: Sendable, Equatable {
     settings["client_cert"] = network.clientCertificate
     settings["client_key"] = network.clientKey
     settings["allow_http"] = network.allowHTTP ? "true" : nil
+    guard let oauth = profile.recipe.oauth else { return }
+    settings["oauth.issuer"] = oauth.issuer
+    settings["oauth.client_id"] = oauth.clientID
+    for (endpoint, url) in oauth.endpoints { settings["oauth.\(endpoint.rawValue)"] = url }
   }
 
   /// Returns the names of the keys that differ from `other`, for messages.
   func difference(from other: ServerWay) -> [String] {
     Set(settings.keys).union(other.settings.keys).sorted()
       .filter { settings[$0] != other.settings[$0] }
-      .map { $0 == Self.authorities ? "what is in network.ca_file" : "network.\($0)" }
+      .map {
+        if $0 == Self.authorities { return "what is in network.ca_file" }
+        return $0.utf8.starts(with: "oauth.".utf8) ? $0 : "network.\($0)"
+      }
   }
 
   // MARK: - The stored form

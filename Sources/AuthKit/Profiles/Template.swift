@@ -111,7 +111,8 @@ package struct Template: Sendable {
     self.optionalNames = optionalNames
   }
 
-  private init(pieces: [Piece], optionalNames: [Name]) {
+  /// Creates a template of `pieces`, as `{NAME?}` where the name is in `optionalNames`.
+  init(pieces: [Piece], optionalNames: [Name]) {
     self.pieces = pieces
     self.optionalNames = optionalNames
   }

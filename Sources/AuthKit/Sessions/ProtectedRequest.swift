@@ -383,6 +383,12 @@ extension SessionKeeper {
     return failure
   }
 
+  /// The request that asks the server whose `session` it is; nil if there is none, or if the session
+  /// lacks a value that it needs.
+  package func whoamiCall(of session: Session) -> RecipeRequest? {
+    profile.recipe.whoami.flatMap { api.canFill($0, with: session) ? $0 : nil }
+  }
+
   /// Returns the account's name and the whole answer of the recipe's whoami.
   ///
   /// - Throws: `usage` when the recipe has none; `client_error`, `server_error`,

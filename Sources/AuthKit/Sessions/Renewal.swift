@@ -119,7 +119,7 @@ extension SessionKeeper {
         call, values: api.values(of: stored), cookies: stored.cookies,
         permitted: stored.signInLimits, seconds: try secondsLeft(before: limit),
         onAnswer: onAnswer)
-      if try isRefusal(answer) { return .refused(answer) }
+      if try isRefusal(answer, of: stored) { return .refused(answer) }
       if answer.head.status == 503, answer.head.first("Retry-After") == nil,
         let pause = pauses.popLast()
       {
@@ -130,6 +130,11 @@ extension SessionKeeper {
       guard let tokens = try api.tokens(in: answer) else {
         throw api.notUnderstood(
           answer, "no token in the answer to \(api.named(call))", hint: api.howToPlaceToken)
+      }
+      if let subject = tokens.subject, let own = stored.subject,
+        !subject.utf8.elementsEqual(own.utf8)
+      {
+        throw api.notUnderstood(answer, "the renewed session belongs to another user")
       }
       let fresh = stored.renewed(with: tokens, now: clock())
       _ = try api.requestHeaders(api.values(of: fresh))
@@ -156,7 +161,22 @@ extension SessionKeeper {
 
   /// Whether the server refused the refresh token; 404 and similar statuses mean that the recipe is
   /// wrong.
-  private func isRefusal(_ answer: RecipeResponse) throws(Failure) -> Bool {
+  ///
+  /// - Throws: `session_expired` when the server refuses the client, but not the token.
+  private func isRefusal(
+    _ answer: RecipeResponse, of stored: Session
+  ) throws(Failure) -> Bool {
+    if let (code, meaning) = try answer.errorCode() {
+      switch meaning {
+      case .refused, .late: return true
+      case .mistake, .temporary: return false
+      case .clientRefused:
+        var failure = expired(stored, .rejected, .clientRefused(code))
+        failure.server = answer.words
+        failure.status = answer.head.status
+        throw failure
+      }
+    }
     if (200...299).contains(answer.head.status) { return try answer.saysNo() }
     return [400, 401, 403, 422].contains(answer.head.status)
       || answer.recipe.refused.contains(answer.head.status)
@@ -187,8 +207,8 @@ extension SessionKeeper {
     before limit: Double, _ hold: (_ status: Int) -> Void
   ) throws(Failure) -> Session {
     guard let runCommand else { throw expired(stored, reason, .noRenewal) }
-    var values = stored.values.filtered { [.appKey, .clientSecret].contains($0) }
-    values[.username] = SharedSecret(stored.account)
+    // All that the sign-in kept, but for what it got: tokens and the server's values.
+    var values = api.values(of: stored).filtered { ![.accessToken, .refreshToken].contains($0) }
     let password = SharedSecret(try runCommand(reauthentication.command.text, Self.commandTime))
     redactor.learn(user: stored.account, secret: password.secret)
     values[.password] = password
@@ -216,6 +236,7 @@ extension SessionKeeper {
     fresh.requestOrigins = stored.requestOrigins
     fresh.signInOrigins = stored.signInOrigins
     fresh.way = stored.way
+    fresh.notes = stored.notes.merging(fresh.notes) { $1 }
     fresh.keep(reauthentication, values)
     return fresh
   }

@@ -98,6 +98,8 @@ package final class SessionKeeper {
     case renewalRefused
     /// The server refused the renewed token as well.
     case renewalUseless
+    /// The server refused the client, with this error code; the refresh token may be good.
+    case clientRefused(String)
     /// The server refused the password that the kept command printed.
     case passwordRefused
     /// The server redirected the request to this sign-in page.
@@ -111,6 +113,8 @@ package final class SessionKeeper {
       case .noRenewal: " (no renewal)"
       case .renewalRefused: "; renewal refused"
       case .renewalUseless: "; a renewal did not help"
+      case .clientRefused(let code):
+        "; this client was refused (\(DisplayText.oneLine(code, limit: 80)))"
       case .passwordRefused: "; the password of the kept command was refused"
       case .signInPage(let page): "; it redirected to its sign-in page (\(page))"
       case .tooShort(let seconds): "; no token of \(Timestamp.spoken(seconds))"
@@ -219,14 +223,30 @@ package final class SessionKeeper {
   private func revoke(
     renewing session: inout Session, before limit: Double
   ) -> (Bool?, Failure?) {
-    guard let call = profile.recipe.logout else { return (nil, nil) }
+    let calls = [profile.recipe.logout, profile.recipe.secondLogout].compactMap { $0 }
+    var ended: (Bool?, Failure?) = (nil, nil)
+    for call in calls {
+      let next = revoke(renewing: &session, by: call, before: limit)
+      // Without the refresh token the session is over, whatever becomes of the access token.
+      if ended.0 == nil { ended = next }
+    }
+    return ended
+  }
+
+  private func revoke(
+    renewing session: inout Session, by call: RecipeRequest, before limit: Double
+  ) -> (Bool?, Failure?) {
+    // A dead access token cannot end the session of an API, and its refresh token would stay valid.
+    // At an authorization server the token to end is a parameter, dead or not (RFC 7009).
+    let needsAccess = !call.isEndpoint
     do throws(Failure) {
-      // An expired access token cannot end the session, and its refresh token would stay valid.
-      if session.isDue(now: clock()) { _ = try renewInMemory(&session, before: limit) }
+      if needsAccess, session.isDue(now: clock()) {
+        _ = try renewInMemory(&session, before: limit)
+      }
       guard api.canFill(call, with: session) else { return (nil, nil) }
       var answer = try end(session, by: call, before: limit)
       // 401 means that the token is dead, and so is the session unless it can be renewed.
-      if answer.head.status == 401 {
+      if needsAccess, answer.head.status == 401 {
         guard try renewInMemory(&session, before: limit) else { return (true, nil) }
         answer = try end(session, by: call, before: limit)
       }
@@ -283,6 +303,7 @@ extension Session {
     fresh.expiresAt = tokens.expiresAt
     fresh.lifetime = tokens.lifetime
     fresh.cookies = tokens.cookies
+    fresh.notes.merge(tokens.notes) { $1 }
     fresh.obtainedAt = now
     return fresh
   }

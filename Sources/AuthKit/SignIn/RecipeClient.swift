@@ -165,7 +165,9 @@ package final class RecipeClient {
     if let refusal { throw refusal }
     let request = try request(for: call, values: values, cookies: cookies)
     let origin = request.url.origin
-    guard try signInOrigins().contains(origin) else {
+    // The URL of an endpoint is one that the session fixed at sign-in.
+    let own = try signInOrigins()
+    guard call.isEndpoint || own.contains(origin) else {
       throw Failure(
         .originRefused, "\(profile.name): \(origin) is not an origin for signing in",
         hint: "name it in network.sign_in_origins of the profile")
@@ -273,8 +275,8 @@ package final class RecipeClient {
   }
 
   private func url(of call: RecipeRequest, _ expansion: TemplateFiller) throws(Failure) -> WebURL {
-    var text = String(
-      decoding: try expansion.filled(call.path, for: .path).withBytes { Array($0) }, as: UTF8.self)
+    var text = try expansion.filled(call.path, for: call.isEndpoint ? .plain : .path)
+      .withBytes { String(decoding: $0, as: UTF8.self) }
     var separator = text.utf8.contains(UInt8(ascii: "?")) ? "&" : "?"
     for pair in call.query where !expansion.isLeftOut(pair.value) {
       // A parameter whose placeholder has no value is left out, like a member of a body.
@@ -327,6 +329,10 @@ package final class RecipeClient {
     var cookies = CookieJar()
     /// Where the token was found, if in none of the named places.
     var guessedPlace: String?
+    /// Further values that are no secrets, by the names that the session keeps them by.
+    var notes: [String: String] = [:]
+    /// The user's identifier, if the answer has it.
+    var subject: String?
   }
 
   /// Returns what the recipe names in `answer`; nil if it holds no access token.
@@ -344,6 +350,13 @@ package final class RecipeClient {
     if let token {
       redactor.learn(token)
       tokens.values[.accessToken] = SharedSecret(token)
+    }
+    try checkTokenType(of: answer)
+    tokens.subject = try answer.recipe.subject.flatMap { place throws(Failure) in
+      try answer.value(at: [place])?.text
+    }
+    for note in answer.recipe.notes {
+      tokens.notes[note.name] = try answer.keptText(at: [note.place])
     }
     if let refresh = try answer.keptText(at: answer.recipe.refreshToken) {
       redactor.learn(refresh)
@@ -363,9 +376,19 @@ package final class RecipeClient {
     return tokens
   }
 
+  /// Checks that the server gives a Bearer token (RFC 6750), if it says which type it gives. Its
+  /// name is compared in any case (RFC 6749, section 5.1).
+  private func checkTokenType(of answer: RecipeResponse) throws(Failure) {
+    guard let place = answer.recipe.tokenType, let type = try answer.value(at: [place])?.text,
+      !type.equalsIgnoringCase("Bearer")
+    else { return }
+    throw notUnderstood(
+      answer, "a token of the type \(DisplayText.oneLine(type, limit: 40)) is not supported")
+  }
+
   /// Whether neither preset nor profile names a place for the token.
   private var usesUsualPlaces: Bool {
-    profile.values.first { $0.key == "session.access_token" }?.source == .builtIn
+    profile.recipe.oauth == nil && profile.values.first { $0.key == "session.access_token" }?.source == .builtIn
   }
 
   /// Returns the headers of a protected request.
@@ -431,6 +454,7 @@ package final class RecipeClient {
 
   /// Returns a call's name for messages, such as `POST https://api.shop.example/login`.
   func named(_ call: RecipeRequest) -> String {
+    if call.isEndpoint { return "\(call.method) \(call.endpointName)" }
     let path = call.shownPath
     return "\(call.method) "
       + (URLText.isAbsolute(path)
@@ -442,6 +466,11 @@ extension RecipeRequest {
   /// The path, if a plain GET of it does the same as the call; otherwise nil.
   package var plainPath: String? {
     method == "GET" && query.isEmpty && headers.isEmpty ? path.plainText : nil
+  }
+
+  /// `the token endpoint`, for a request whose URL the session fixed.
+  var endpointName: String {
+    "the " + path.names.map { $0.member.replacing("_", with: " ") }.joined()
   }
 
   /// The path for display, with placeholders as `{NAME}`.

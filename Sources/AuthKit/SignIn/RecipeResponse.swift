@@ -33,9 +33,26 @@ struct RecipeResponse {
       json = try JSONValue.parse(body)
       isTooLarge = false
     } catch {
-      json = nil
+      json = recipe.errors == nil ? nil : Self.form(body, of: head)
       isTooLarge = error.isTooLarge
     }
+  }
+
+  /// Returns the fields of a form as a JSON object. Some authorization servers answer as older
+  /// drafts of OAuth did, with `access_token=...` or `error=...` and any media type.
+  private static func form(_ body: [UInt8], of head: ResponseHead) -> JSONValue? {
+    let isNamed = head.mediaType == "application/x-www-form-urlencoded"
+    guard isNamed || ["access_token=", "error="].contains(where: { body.starts(with: $0.utf8) })
+    else { return nil }
+    var members: [(key: String, value: JSONValue)] = []
+    for pair in body.split(separator: UInt8(ascii: "&")) {
+      let parts = pair.split(
+        separator: UInt8(ascii: "="), maxSplits: 1, omittingEmptySubsequences: false
+      ).map { String(decoding: percentDecoded($0, plusIsSpace: true), as: UTF8.self) }
+      guard parts.count == 2, members.count < 100 else { return nil }
+      members.append((parts[0], .string(parts[1])))
+    }
+    return .object(members)
   }
 
   /// Returns the value at the first of `places` that has one; null and the empty string count as
@@ -83,7 +100,27 @@ struct RecipeResponse {
       }
       return nil
     case .body: return wholeText.map { .string($0) }
+    case .claim(let pointer, let claim):
+      guard let token = try value(at: .pointer(pointer))?.text,
+        let found = JWT.payload(of: token).flatMap({ (try? $0.at(claim)) ?? nil })
+      else { return nil }
+      switch found {
+      case .null, .string(""): return nil
+      default: return found
+      }
     }
+  }
+
+  /// The error code in the answer (RFC 6749, section 5.2); nil without one, and for an API that has
+  /// none.
+  ///
+  /// A known one decides, whatever the status: some servers answer 200 to an error.
+  func errorCode() throws(Failure) -> (code: String, meaning: ErrorCodes.Meaning)? {
+    guard let errors = recipe.errors, let code = try value(at: errors.place)?.text else {
+      return nil
+    }
+    if let meaning = errors.meanings[code] { return (code, meaning) }
+    return (200...299).contains(head.status) ? (code, .mistake(nil)) : nil
   }
 
   /// The body, if it is one text: a JSON string, or a single word of any media type, as some

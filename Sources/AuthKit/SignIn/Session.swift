@@ -8,6 +8,11 @@ package struct Session {
   package var loginID: String
   /// `access_token`, `refresh_token`, `app_key`, `session.NAME`; for a stored password `password`.
   var values: TemplateValues
+  /// What else the sign-in fixed, by the names of `{session.NAME}`; no secrets: the URLs of an
+  /// authorization server, the granted scope.
+  package var notes: [String: String] = [:]
+  /// The user's identifier at the server, which a renewal must not change.
+  var subject: String?
   /// When the access token expires, by this machine's clock; nil if the server did not say.
   package var expiresAt: Timestamp?
   /// The access token's validity in seconds, from issue to expiry.
@@ -140,6 +145,10 @@ extension Session {
     member("request_origins", .array(requestOrigins.map { .string($0.description) }))
     member("sign_in_origins", .array(signInOrigins.map { .string($0.description) }))
     if let way = way.json { member("server_way", way) }
+    if !notes.isEmpty {
+      member("notes", .object(notes.sorted { $0.key < $1.key }.map { ($0.key, .string($0.value)) }))
+    }
+    if let subject { member("subject", .string(subject)) }
     member("cookies", cookies.json)
     if let reauthentication { member("sign_in_again", reauthentication.json) }
     builder.append(",\"values\":{")
@@ -203,6 +212,10 @@ extension Session {
       requestOrigins: try origins(requestTexts), signInOrigins: try origins(signInTexts))
     self.loginID = loginID
     self.way = way
+    if case .object(let stored)? = parsed["notes"] {
+      for note in stored { notes[note.key] = note.value.text }
+    }
+    subject = parsed["subject"]?.text
     // Bounded like the server's numbers: another program can write to the store.
     let times = 0...1e11
     expiresAt = parsed["expires_at"]?.double.flatMap {

@@ -110,11 +110,16 @@ extension RecipeClient {
   }
 
   /// Returns the session in `answer`; nil if it holds no token.
-  private func session(
-    from answer: RecipeResponse, values: TemplateValues, account: String?
+  ///
+  /// - Parameter nameOf: returns the account if neither the user nor the answer names it.
+  func session(
+    from answer: RecipeResponse, values: TemplateValues, account: String?,
+    nameOf: (Tokens) throws(Failure) -> String? = { (_) throws(Failure) in nil }
   ) throws(Failure) -> SignedIn? {
     guard let tokens = try tokens(in: answer) else { return nil }
-    guard let name = account ?? tokens.account else {
+    var name = account ?? tokens.account
+    if name == nil { name = try nameOf(tokens) }
+    guard let name else {
       throw Failure(
         .inputNeeded, "\(profile.name): the answer does not tell the account",
         hint: "-u NAME names it")
@@ -139,6 +144,8 @@ extension RecipeClient {
     session.expiresAt = tokens.expiresAt
     session.lifetime = tokens.lifetime
     session.cookies = tokens.cookies
+    session.notes = tokens.notes
+    session.subject = tokens.subject
     session.refreshable = canRefresh(session)
     // Check now that requests can carry the session, not at the first request.
     do {
@@ -153,6 +160,7 @@ extension RecipeClient {
   func values(of session: Session) -> TemplateValues {
     var values = session.values
     if !session.account.isEmpty { values[.username] = SharedSecret(session.account) }
+    for note in session.notes { values[.session(note.key)] = SharedSecret(note.value) }
     return values
   }
 
@@ -202,7 +210,9 @@ extension RecipeClient {
     let status = answer.head.status
     let place = named(call)
     var failure: Failure
-    if (200...299).contains(status) {
+    if let error = try answer.errorCode() {
+      failure = refusal(error, what: what, place: place)
+    } else if (200...299).contains(status) {
       guard try answer.saysNo() else { return }
       failure = Failure(
         refused.isEmpty ? .answerNotUnderstood : .credentialsRefused,
@@ -227,12 +237,33 @@ extension RecipeClient {
         failure.hint = pathMayBeWrong
       }
     }
-    if failure.kind == .credentialsRefused { failure.hint = hint }
+    if failure.kind == .credentialsRefused, failure.hint == nil { failure.hint = hint }
     failure.server = answer.words
     failure.status = status
     failure.url = Redactor.withoutQuery(answer.url.text)
     failure.profile = profile.name
     throw failure
+  }
+
+  /// Returns the failure that an error code of the server means at a sign-in.
+  private func refusal(
+    _ error: (code: String, meaning: ErrorCodes.Meaning), what: String, place: String
+  ) -> Failure {
+    let code = DisplayText.oneLine(error.code, limit: 80)
+    let refused = "\(profile.name) refused"
+    return switch error.meaning {
+    case .refused: Failure(.credentialsRefused, "\(refused) \(what) (\(code))")
+    case .clientRefused:
+      Failure(
+        .credentialsRefused, "\(refused) this client (\(code))",
+        hint: "oauth.client_id and oauth.client_auth say which client it is"
+          + (showCommand.map { ": " + $0 } ?? ""))
+    case .mistake(let advice):
+      Failure(.clientError, "\(profile.name): \(code): \(place)", hint: advice)
+    case .temporary:
+      Failure(.serverError, "\(profile.name): \(code): \(place)", hint: "try again later")
+    case .late: Failure(.timeout, "\(profile.name): the time to sign in is over (\(code))")
+    }
   }
 
   /// The command that shows the API's settings; nil for a profile that is not stored.

@@ -44,7 +44,7 @@ extension Template.Name {
   }
 
   /// How to give a missing value.
-  var wayToGive: String {
+  package var wayToGive: String {
     switch self {
     case .username: "-u NAME gives the account"
     case .password: "--password-stdin, --password-file F, --password-command C, AUTHCTL_PASSWORD"

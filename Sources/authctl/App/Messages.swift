@@ -27,6 +27,7 @@ enum Messages {
     guard let whoami = profile.recipe.whoami else {
       return DisplayText.shellCommand(words + ["/PATH"]) ?? ""
     }
+    if whoami.isEndpoint { return DisplayText.shellCommand(words + ["/"]) ?? "" }
     if let path = whoami.plainPath { return DisplayText.shellCommand(words + [path]) ?? "" }
     words[1] = "whoami"
     return DisplayText.shellCommand(words) ?? ""

@@ -39,10 +39,12 @@ struct ProfileOptions: ParsableArguments {
       valueName: "file|-"))
   var fromCurl: String?
 
+  @OptionGroup var oauth: OAuthOptions
+
   /// Whether no option is given.
   var isEmpty: Bool {
     preset == nil && body == nil && !form && tokenAt.isEmpty && send.isEmpty && set.isEmpty
-      && fromCurl == nil
+      && fromCurl == nil && oauth.isEmpty
   }
 
   /// Returns the keys and values that the options set, in the order of the file. The default preset
@@ -51,7 +53,8 @@ struct ProfileOptions: ParsableArguments {
   /// - Throws: `usage` for an unknown preset, a malformed body, or a value of the wrong type.
   func settings() throws(Failure) -> [(key: String, value: JSONValue)] {
     let wanted = try wantedSettings()
-    if wanted.contains(where: { $0.key == "preset" }) { return wanted }
+    let isComplete = { (key: String) in key == "preset" || key.utf8.starts(with: "oauth.".utf8) }
+    if wanted.contains(where: { isComplete($0.key) }) { return wanted }
     return [("preset", .string(form ? "form" : "json"))] + wanted
   }
 
@@ -84,6 +87,7 @@ struct ProfileOptions: ParsableArguments {
       let (key, value) = try split(line, at: "=", option: "--set", form: "KEY=VALUE")
       settings.append((key, try ProfileStore.value(of: key, from: value)))
     }
+    settings += oauth.settings
     return settings
   }
 

@@ -20,6 +20,7 @@ struct Login: Command {
   var url: String?
 
   @OptionGroup(title: "New profile") var profile: ProfileOptions
+  @OptionGroup(title: "Sign-in by a browser") var browser: BrowserOptions
   @OptionGroup var credentials: CredentialOptions
   @OptionGroup(title: "Token got elsewhere") var token: SecretOptions<TokenNames>
   @OptionGroup(title: "Refresh token got elsewhere") var refreshToken:
@@ -177,11 +178,12 @@ struct Login: Command {
     if asker.reader.isGiven(.token) || asker.reader.isGiven(.refreshToken) {
       return SignedIn(session: try adopt(asker, keeper, account))
     }
-    if profile.recipe.usesOAuth {
-      throw Failure(
-        .usage, "\(profile.name): sign-in by OAuth ([oauth]) is not in this version yet",
-        hint: Suggestion.storeToken(profile.name).command
-          .map { $0 + " stores a token of yours" })
+    if let oauth = profile.recipe.oauth {
+      let login = OAuthLogin(
+        app: app, keeper: keeper, settings: oauth, asker: asker, options: browser)
+      return try Messages.nothingChanged(profile) { () throws(Failure) in
+        try login.signIn(account: account)
+      }
     }
     let call = profile.recipe.login
     let account = try asker.account(for: call, keeper.api, known: account)

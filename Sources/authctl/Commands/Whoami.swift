@@ -33,7 +33,7 @@ struct Whoami: Command {
     var account = session.account
     var user: JSONValue = nil
     var source = "store"
-    if !offline, let call = choice.profile.recipe.whoami {
+    if !offline, let call = keeper.whoamiCall(of: session) {
       let answer = try keeper.whoami(session)
       account = answer.name ?? account
       // Some servers return the token itself, under any name. By now the redactor knows every

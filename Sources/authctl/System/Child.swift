@@ -46,7 +46,10 @@ struct Child {
   }
 
   /// Starts the program as a child of this process.
-  func start() throws(CannotStart) -> pid_t {
+  ///
+  /// - Parameter detached: out of reach of the terminal's signals, with nothing to read and nowhere
+  ///   to write: for a program that the user does not wait for.
+  func start(detached: Bool = false) throws(CannotStart) -> pid_t {
     var attributes = posix_spawnattr_t()
     posix_spawnattr_init(&attributes)
     defer { posix_spawnattr_destroy(&attributes) }
@@ -56,7 +59,16 @@ struct Child {
     // This process ignores SIGPIPE; the program gets the caller's disposition.
     if before?.ignoredPipes != true { sigaddset(&signals, SIGPIPE) }
     posix_spawnattr_setsigdefault(&attributes, &signals)
-    posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF))
+    let group = detached ? POSIX_SPAWN_SETPGROUP : 0
+    posix_spawnattr_setflags(
+      &attributes, Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | group))
+    var actions = posix_spawn_file_actions_t()
+    posix_spawn_file_actions_init(&actions)
+    defer { posix_spawn_file_actions_destroy(&actions) }
+    for descriptor in 0...2 where detached {
+      posix_spawn_file_actions_addopen(
+        &actions, Int32(descriptor), "/dev/null", descriptor == 0 ? O_RDONLY : O_WRONLY, 0)
+    }
     var child: pid_t = 0
     var last: Int32 = ENOENT
     keepOwnDescriptors()
@@ -65,7 +77,7 @@ struct Child {
     for path in candidates {
       var code: Int32 = 0
       withCStrings { arguments, variables in
-        code = posix_spawn(&child, path, nil, &attributes, arguments, variables)
+        code = posix_spawn(&child, path, &actions, &attributes, arguments, variables)
       }
       if code == 0 { return child }
       if code != ENOENT, code != ENOTDIR { last = code }

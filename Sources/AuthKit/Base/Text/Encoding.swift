@@ -47,6 +47,22 @@ extension SecretBuilder {
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
 }
 
+/// Returns base64url without padding (RFC 4648, section 5; RFC 7515, appendix C).
+package func base64URL(_ bytes: [UInt8]) -> String {
+  var builder = SecretBuilder()
+  bytes.withUnsafeBytes { builder.appendBase64($0) }
+  return builder.secret().withBytes { encoded in
+    String(
+      decoding: encoded.filter { $0 != UInt8(ascii: "=") }.map {
+        switch $0 {
+        case UInt8(ascii: "+"): UInt8(ascii: "-")
+        case UInt8(ascii: "/"): UInt8(ascii: "_")
+        default: $0
+        }
+      }, as: UTF8.self)
+  }
+}
+
 /// Decodes base64url (RFC 4648, section 5), as in JWTs; also takes `+`, `/` and padding. Returns
 /// nil for anything else.
 func base64URLDecoded(_ text: some Sequence<UInt8>) -> [UInt8]? {

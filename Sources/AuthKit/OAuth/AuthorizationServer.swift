@@ -1,0 +1,123 @@
+/// What is known of an authorization server: from its metadata (OpenID Connect Discovery 1.0;
+/// RFC 8414) and from the profile, whose endpoints take precedence.
+package struct AuthorizationServer {
+  package typealias Endpoint = OAuthSettings.Endpoint
+
+  /// The issuer; nil if the profile names only endpoints.
+  package private(set) var issuer: String?
+  /// Its URLs.
+  package private(set) var endpoints: [Endpoint: String]
+  /// How clients may prove who they are at the token endpoint; nil if the metadata does not say.
+  package private(set) var authenticationMethods: [String]?
+  /// Whether answers to authorization requests name the issuer (RFC 9207, section 3).
+  package private(set) var namesItselfInAnswers = false
+
+  /// The most bytes of a metadata document (rule A15).
+  static let largestMetadata = 1 << 20
+
+  /// Learns the endpoints that `settings` names and, with an issuer, those of its metadata.
+  ///
+  /// - Throws: `answer_not_understood` for metadata of another issuer or with an endpoint that is
+  ///   not encrypted, and when there is none; what sending throws.
+  init(of settings: OAuthSettings, http: HTTPClient) throws(Failure) {
+    issuer = settings.issuer
+    endpoints = settings.endpoints
+    if let issuer {
+      guard let metadata = try Self.metadata(of: issuer, http) else {
+        if endpoints[.token] != nil { return }
+        throw Failure(
+          .answerNotUnderstood,
+          "\(issuer) has no metadata of an authorization server (RFC 8414)",
+          hint: "the issuer may have a path, or set oauth.token_endpoint and the others by hand")
+      }
+      try read(metadata, issuer)
+    }
+    try Self.check(endpoints, issuer)
+  }
+
+  /// The URL of an endpoint.
+  ///
+  /// - Throws: `usage` if neither metadata nor profile names it.
+  package func url(of endpoint: Endpoint, for what: String) throws(Failure) -> String {
+    if let url = endpoints[endpoint] { return url }
+    throw Failure(
+      .usage, "\(issuer ?? "the authorization server") names no \(endpoint.rawValue) for \(what)",
+      hint: "choose another --grant, or set oauth.\(endpoint.rawValue)")
+  }
+
+  // MARK: - Metadata
+
+  /// Returns the first metadata document that the issuer has; nil if it has none.
+  private static func metadata(
+    of issuer: String, _ http: HTTPClient
+  ) throws(Failure) -> JSONValue? {
+    let url = try WebURL(issuer, from: .person)
+    var path = url.path
+    while path.utf8.last == UInt8(ascii: "/") { path.removeLast() }
+    let origin = url.origin.description
+    for place in [
+      "\(origin)\(path)/.well-known/openid-configuration",
+      "\(origin)/.well-known/oauth-authorization-server\(path)",
+    ] {
+      let (head, body) = try http.look(
+        at: try WebURL(place, from: .person), seconds: 10, most: largestMetadata)
+      if head.status == 200, let document = try? JSONValue.parse(body), case .object = document {
+        return document
+      }
+      guard head.status < 500 else {
+        throw Failure(.serverError, "HTTP \(head.status) at \(place)", hint: "try again later")
+      }
+    }
+    return nil
+  }
+
+  private mutating func read(_ metadata: JSONValue, _ issuer: String) throws(Failure) {
+    guard let named = metadata["issuer"]?.text, named.utf8.elementsEqual(issuer.utf8) else {
+      let named = metadata["issuer"]?.text.map { DisplayText.oneLine($0, limit: 120) }
+      throw Failure(
+        .answerNotUnderstood,
+        "the metadata of \(issuer) is for \(named ?? "no issuer at all")",
+        hint: named.map {
+          "issuers are compared byte by byte: if it is right, use --issuer \($0)"
+        })
+    }
+    for endpoint in Endpoint.allCases where endpoints[endpoint] == nil {
+      endpoints[endpoint] = metadata[endpoint.rawValue]?.text
+    }
+    authenticationMethods = Self.texts(metadata["token_endpoint_auth_methods_supported"])
+    namesItselfInAnswers =
+      metadata["authorization_response_iss_parameter_supported"] == .bool(true)
+  }
+
+  private static func texts(_ value: JSONValue?) -> [String]? {
+    guard case .array(let items)? = value else { return nil }
+    return items.compactMap(\.text)
+  }
+
+  /// Refuses endpoints that others can read along: plain HTTP is for this machine, if the issuer is
+  /// on it too (rule A15).
+  private static func check(_ endpoints: [Endpoint: String], _ issuer: String?) throws(Failure) {
+    let isLocal = try issuer.map { (text) throws(Failure) in
+      try WebURL(text, from: .person).origin.isLoopback
+    }
+    for (endpoint, text) in endpoints.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
+      let origin = (try? WebURL(text, from: .server))?.origin
+      if let origin, origin.isSecure || origin.isLoopback && isLocal ?? true { continue }
+      throw Failure(
+        .answerNotUnderstood,
+        "\(endpoint.rawValue) is not an https URL: \(DisplayText.oneLine(text, limit: 120))")
+    }
+  }
+}
+
+extension RecipeClient {
+  /// Learns what the authorization server of the profile offers.
+  ///
+  /// - Throws: as `AuthorizationServer.init`; the client's `refusal`.
+  package func authorizationServer(
+    _ settings: OAuthSettings
+  ) throws(Failure) -> AuthorizationServer {
+    if let refusal { throw refusal }
+    return try AuthorizationServer(of: settings, http: http)
+  }
+}

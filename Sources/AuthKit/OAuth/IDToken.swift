@@ -1,0 +1,76 @@
+/// The ID token in the answer to a token request (OpenID Connect Core 1.0, section 2).
+///
+/// It comes straight from the token endpoint over verified TLS, on which its signature may rest
+/// (section 3.1.3.7, number 6); its claims are always checked (rule A15).
+enum IDToken {
+  /// How far the clocks may differ, in seconds.
+  private static let leeway: Double = 60
+
+  /// Returns what is wrong with the ID token in `answer`; nil if it is right, or if there is none
+  /// and none is required.
+  ///
+  /// - Parameters:
+  ///   - issuer: nil if the profile names only endpoints.
+  ///   - nonce: that of the authorization request; nil if there was none.
+  static func problem(
+    in answer: RecipeResponse, issuer: String?, clientID: String, nonce: String?,
+    isRequired: Bool, now: Timestamp
+  ) throws(Failure) -> String? {
+    guard let text = try answer.value(at: [.pointer("/id_token")])?.text else {
+      return isRequired ? "no ID token in the answer" : nil
+    }
+    guard let (header, claims) = JWT.decode(text.utf8) else { return "the ID token is no JWT" }
+    if header["alg"]?.text == nil || header["alg"]?.text == "none" {
+      return "the ID token is not signed"
+    }
+    return issuerProblem(claims, issuer) ?? audienceProblem(claims, clientID)
+      ?? timeProblem(claims, now) ?? nonceProblem(claims, nonce, isRequired)
+      ?? (claims["sub"]?.text == nil ? "the ID token has no sub" : nil)
+  }
+
+  private static func issuerProblem(_ claims: JSONValue, _ issuer: String?) -> String? {
+    guard let issuer else { return nil }
+    guard let named = claims["iss"]?.text, named.utf8.elementsEqual(issuer.utf8) else {
+      return "the ID token is of another issuer"
+    }
+    return nil
+  }
+
+  private static func audienceProblem(_ claims: JSONValue, _ clientID: String) -> String? {
+    let audiences: [String] =
+      switch claims["aud"] {
+      case .string(let one)?: [one]
+      case .array(let several)?: several.compactMap(\.text)
+      default: []
+      }
+    func isOwn(_ text: String) -> Bool { text.utf8.elementsEqual(clientID.utf8) }
+    guard audiences.contains(where: isOwn) else { return "the ID token is for another client" }
+    let party = claims["azp"]?.text
+    guard party.map(isOwn) ?? (audiences.count == 1) else {
+      return "the ID token was issued to another client"
+    }
+    return nil
+  }
+
+  private static func timeProblem(_ claims: JSONValue, _ now: Timestamp) -> String? {
+    guard let end = claims["exp"]?.double else { return "the ID token has no exp" }
+    guard end > now.seconds - leeway else { return "the ID token has expired; is a clock wrong?" }
+    guard claims["iat"]?.double ?? 0 < now.seconds + leeway + 86400 else {
+      return "the ID token comes from the future; is a clock wrong?"
+    }
+    return nil
+  }
+
+  /// A server that loses the nonce is tolerated, as the answer came over TLS to the code that only
+  /// this sign-in has; one that brings another is not.
+  private static func nonceProblem(
+    _ claims: JSONValue, _ nonce: String?, _ isRequired: Bool
+  ) -> String? {
+    guard let nonce else { return nil }
+    guard let named = claims["nonce"]?.text else {
+      return isRequired ? "the ID token has no nonce" : nil
+    }
+    return named.utf8.elementsEqual(nonce.utf8)
+      ? nil : "the ID token is for another sign-in (nonce)"
+  }
+}

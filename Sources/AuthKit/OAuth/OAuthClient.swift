@@ -1,0 +1,177 @@
+/// The client of an authorization server (RFC 6749): obtains the tokens of a new session.
+///
+/// It only signs in. Renewal, revocation and so on are calls of the profile's recipe, which take
+/// what they need from the session.
+package struct OAuthClient {
+  package let api: RecipeClient
+  package let settings: OAuthSettings
+  package let server: AuthorizationServer
+  /// The client ID.
+  package let clientID: String
+  /// What the session keeps of the client and the server.
+  private var notes: [String: String] = [:]
+  /// How the client proves who it is.
+  private var credential = TemplateValues()
+
+  /// - Parameters:
+  ///   - clientID: as registered at the server.
+  ///   - secret: the client secret; nil for a public client.
+  /// - Throws: `usage` when the profile requires a secret and there is none.
+  package init(
+    _ api: RecipeClient, _ settings: OAuthSettings, _ server: AuthorizationServer,
+    clientID: String, secret: SharedSecret?
+  ) throws(Failure) {
+    self.api = api
+    self.settings = settings
+    self.server = server
+    self.clientID = clientID
+    for (endpoint, url) in server.endpoints where Self.kept.contains(endpoint) {
+      notes[endpoint.rawValue] = url
+    }
+    notes[OAuthSettings.clientID.member] = clientID
+    try authenticate(clientID, secret)
+  }
+
+  /// The endpoints that a session needs later.
+  private static let kept: [OAuthSettings.Endpoint] = [
+    .token, .revocation, .introspection, .userinfo,
+  ]
+
+  private mutating func authenticate(
+    _ clientID: String, _ secret: SharedSecret?
+  ) throws(Failure) {
+    let method = settings.clientAuthentication ?? usualMethod(hasSecret: secret != nil)
+    guard method != .none else { return }
+    guard let secret else {
+      throw Failure(
+        .inputNeeded, "\(api.profile.name): a client secret is required",
+        hint: Template.Name.clientSecret.wayToGive)
+    }
+    guard method == .basic else {
+      credential[.clientSecret] = secret
+      return
+    }
+    // Form-encoded before they are joined: both may hold a colon (RFC 6749, section 2.3.1).
+    var joined = SecretBuilder()
+    var id = clientID
+    id.withUTF8 { joined.appendFormEncoded(UnsafeRawBufferPointer($0)) }
+    joined.append(":")
+    secret.withBytes { joined.appendFormEncoded($0) }
+    var encoded = SecretBuilder()
+    joined.secret().withBytes { encoded.appendBase64($0) }
+    credential[OAuthSettings.clientBasic] = SharedSecret(encoded.secret())
+  }
+
+  /// The method if the profile names none: what the metadata allows, HTTP Basic if it does not say
+  /// (RFC 8414, section 2).
+  private func usualMethod(hasSecret: Bool) -> OAuthSettings.ClientAuthentication {
+    guard hasSecret else { return .none }
+    let methods = server.authenticationMethods ?? []
+    let isPostOnly = !methods.contains("client_secret_basic") && methods.contains("client_secret_post")
+    return isPostOnly ? .post : .basic
+  }
+
+  // MARK: - Token requests
+
+  /// Sends the token request of `grant` and returns the new session, which is not stored.
+  ///
+  /// - Parameters:
+  ///   - values: those that the grant needs.
+  ///   - account: the name that the user gave; nil to take it from the answer.
+  ///   - nonce: that of the authorization request, which the ID token must repeat.
+  /// - Throws: `credentials_refused`, `client_error`, `server_error`, `timeout`,
+  ///   `answer_not_understood` by the error codes of the server; what sending throws.
+  package func signIn(
+    _ grant: OAuthSettings.Grant, _ values: TemplateValues, account: String?, nonce: String? = nil
+  ) throws(Failure) -> SignedIn {
+    guard let call = settings.tokenRequest(grant) else {
+      throw Failure(.usage, "no grant is named")
+    }
+    return try signedIn(try send(call, values), grant, account, nonce)
+  }
+
+  /// Sends a request of the client and returns its answer.
+  func send(
+    _ call: RecipeRequest, _ values: TemplateValues = TemplateValues()
+  ) throws(Failure) -> RecipeResponse {
+    var all = credential
+    all.merge(values)
+    for note in notes { all[.session(note.key)] = SharedSecret(note.value) }
+    for (endpoint, url) in server.endpoints { all[endpoint.name] = SharedSecret(url) }
+    return try api.send(call, values: all)
+  }
+
+  /// Returns the session in the answer to a token request.
+  func signedIn(
+    _ answer: RecipeResponse, _ grant: OAuthSettings.Grant, _ account: String?, _ nonce: String?
+  ) throws(Failure) -> SignedIn {
+    guard let call = settings.tokenRequest(grant) else {
+      throw Failure(.usage, "no grant is named")
+    }
+    try api.refuse(
+      answer, of: call, what: grant == .password ? "this name and password" : "the sign-in",
+      refused: answer.recipe.refused)
+    if let problem = try IDToken.problem(
+      in: answer, issuer: server.issuer, clientID: clientID,
+      nonce: nonce, isRequired: settings.requiresIDToken, now: api.clock())
+    {
+      throw api.notUnderstood(answer, problem)
+    }
+    let found = try api.session(
+      from: answer, values: credential, account: account
+    ) { (tokens) throws(Failure) in
+      try name(of: tokens, grant)
+    }
+    guard var signedIn = found else {
+      throw api.notUnderstood(
+        answer, "no token in the answer to \(api.named(call))", hint: api.howToPlaceToken)
+    }
+    try complete(&signedIn.session, grant)
+    return signedIn
+  }
+
+  /// Fixes in the session what its later requests need (rules A2 and A15).
+  private func complete(
+    _ session: inout Session, _ grant: OAuthSettings.Grant
+  ) throws(Failure) {
+    session.values.merge(credential)
+    session.notes.merge(notes) { own, _ in own }
+    session.notes["grant"] = grant.rawValue
+    // Userinfo is about people.
+    if grant == .clientCredentials {
+      session.notes[OAuthSettings.Endpoint.userinfo.rawValue] = nil
+    }
+    if session.notes[OAuthSettings.grantedScope.member] == nil {
+      session.notes[OAuthSettings.grantedScope.member] = settings.scope
+    }
+    if grant == .clientCredentials {
+      session.notes[OAuthSettings.renewalGrant.member] = grant.type
+      session.notes[OAuthSettings.renewalScope.member] = settings.scope
+      session.notes[OAuthSettings.renewalAudience.member] = settings.audience
+    } else if session.values[.refreshToken] != nil {
+      session.notes[OAuthSettings.renewalGrant.member] = "refresh_token"
+    }
+    for endpoint in Self.kept {
+      guard let url = server.endpoints[endpoint] else { continue }
+      let origin = try WebURL(url, from: .server).origin
+      if !session.signInOrigins.contains(origin) { session.signInOrigins.append(origin) }
+    }
+    session.refreshable = api.canRefresh(session)
+  }
+
+  /// Returns the account of tokens without an ID token: a client that signs in as itself has its
+  /// ID, a person what userinfo says.
+  private func name(
+    of tokens: RecipeClient.Tokens, _ grant: OAuthSettings.Grant
+  ) throws(Failure) -> String? {
+    if grant == .clientCredentials { return clientID }
+    guard server.endpoints[.userinfo] != nil else { return nil }
+    var call = RecipeRequest(endpoint: OAuthSettings.Endpoint.userinfo.name)
+    call.method = "GET"
+    call.authorization = .access
+    call.encoding = .none
+    let answer = try send(call, tokens.values)
+    guard (200...299).contains(answer.head.status) else { return nil }
+    return try answer.value(at: api.profile.recipe.session.account)?.scalarText
+  }
+}

@@ -1,0 +1,156 @@
+/// `[oauth]` in the words of a recipe: requests that are sent, renewed, stored and reported like
+/// those of any other API.
+///
+/// The URLs of the authorization server and what the client is known by are values of the session,
+/// `{session.token_endpoint}` and so on: a sign-in learns them and fixes them.
+extension OAuthSettings {
+  /// The placeholder of the client ID, which a session keeps.
+  package static let clientID = Template.Name.session("client_id")
+  /// The placeholder of id and secret in base64, for `client_secret_basic`; else without a value.
+  package static let clientBasic = Template.Name.session("client_basic")
+  /// The placeholder of the `grant_type` that renews the session; without a value none does.
+  package static let renewalGrant = Template.Name.session("renewal_grant")
+  /// The placeholders of scope and audience of a new token request, for a session that renews
+  /// itself by one.
+  package static let renewalScope = Template.Name.session("renewal_scope")
+  package static let renewalAudience = Template.Name.session("renewal_audience")
+  /// The placeholder of the granted scope.
+  package static let grantedScope = Template.Name.session("scope")
+  /// The placeholder of the ID token (OpenID Connect Core 1.0, section 2).
+  package static let idToken = Template.Name.session("id_token")
+
+  /// What the session keeps by these names, for templates of the profile.
+  static let keptNames = ["id_token", "scope", "client_id"]
+
+  /// Puts the requests of the authorization server into `recipe` and says where its answers keep
+  /// values, except where the profile does.
+  func translate(into recipe: inout Recipe, isSet: (_ key: String) -> Bool) {
+    recipe.oauth = self
+    recipe.login = tokenRequest(grant)
+    recipe.refresh = renewal
+    recipe.logout = revocation(of: .refreshToken)
+    recipe.secondLogout = revocation(of: .accessToken)
+    recipe.introspection = clientRequest(
+      to: .introspection, [("token", [.value(.accessToken)])])
+    if !isSet("whoami.path") {
+      recipe.whoami = RecipeRequest(endpoint: Endpoint.userinfo.name)
+      recipe.whoami?.method = "GET"
+      recipe.whoami?.authorization = .access
+      recipe.whoami?.encoding = .none
+    }
+    recipe.session.useOAuth(isSet: isSet)
+  }
+
+  /// The token request of a grant (RFC 6749, section 4), with the values that the grant needs.
+  package func tokenRequest(_ grant: Grant?) -> RecipeRequest? {
+    guard let grant else { return nil }
+    var fields: [(String, [Template.Piece])] = [("grant_type", [.text(grant.type)])]
+    switch grant {
+    case .authorizationCode:
+      for name in ["code", "redirect_uri", "code_verifier"] {
+        fields.append((name, [.value(.taken(name))]))
+      }
+    case .deviceCode: fields.append(("device_code", [.value(.taken("device_code"))]))
+    case .password:
+      fields += [("username", [.value(.username)]), ("password", [.value(.password)])]
+    case .clientCredentials: break
+    }
+    if grant == .password || grant == .clientCredentials { fields += wishes }
+    return clientRequest(to: .token, fields + recipients)
+  }
+
+  /// The request that starts a sign-in on another device (RFC 8628, section 3.1).
+  package var deviceRequest: RecipeRequest {
+    clientRequest(to: .deviceAuthorization, wishes + recipients)
+  }
+
+  /// The renewal: by the refresh token (RFC 6749, section 6) or, for a client that signs in as
+  /// itself, by a new token request.
+  private var renewal: RecipeRequest {
+    let fields: [(String, Template.Name)] = [
+      ("grant_type", Self.renewalGrant), ("refresh_token", .refreshToken),
+      ("scope", Self.renewalScope), ("audience", Self.renewalAudience),
+    ]
+    return clientRequest(
+      to: .token, fields.map { ($0.0, [.value($0.1)]) } + recipients,
+      optional: [.refreshToken, Self.renewalScope, Self.renewalAudience])
+  }
+
+  /// A request that ends a token (RFC 7009, section 2.1).
+  private func revocation(of token: Template.Name) -> RecipeRequest {
+    clientRequest(
+      to: .revocation,
+      [("token", [.value(token)]), ("token_type_hint", [.text(token.description)])])
+  }
+
+  /// Which token is wanted: its scope and its audience.
+  private var wishes: [(String, [Template.Piece])] {
+    (scope.map { [("scope", [.text($0)])] } ?? [])
+      + (audience.map { [("audience", [.text($0)])] } ?? [])
+  }
+
+  /// The APIs that the token is for, and the profile's own parameters.
+  private var recipients: [(String, [Template.Piece])] {
+    resources.map { ("resource", [.text($0)]) } + tokenParameters.map { ($0.name, $0.value.pieces) }
+  }
+
+  /// A request of the client to the authorization server, with the client's authentication. Some
+  /// servers require `client_id` beside HTTP Basic too.
+  package func clientRequest(
+    to endpoint: Endpoint, _ fields: [(String, [Template.Piece])],
+    optional: [Template.Name] = []
+  ) -> RecipeRequest {
+    var call = RecipeRequest(endpoint: endpoint.name)
+    call.encoding = .form
+    call.headers = [
+      RecipeRequest.Pair(
+        name: "Authorization",
+        value: Template(
+          pieces: [.text("Basic "), .value(Self.clientBasic)], optionalNames: [Self.clientBasic]))
+    ]
+    let client: [(String, [Template.Piece])] = [
+      ("client_id", [.value(Self.clientID)]), ("client_secret", [.value(.clientSecret)]),
+    ]
+    let mayLack = optional + [.clientSecret]
+    call.body = .object(
+      (fields + client).map { name, pieces in
+        RecipeRequest.Field(
+          name: name, value: .template(Template(pieces: pieces, optionalNames: mayLack)))
+      })
+    return call
+  }
+}
+
+extension SessionRecipe {
+  /// The places of the values in the answers of an authorization server (RFC 6749, section 5).
+  fileprivate mutating func useOAuth(isSet: (_ key: String) -> Bool) {
+    if !isSet("session.access_token") { accessToken = [.pointer("/access_token")] }
+    if !isSet("session.refresh_token") { refreshToken = [.pointer("/refresh_token")] }
+    if !isSet("session.message") {
+      message = [.pointer("/error_description"), .pointer("/message")]
+    }
+    if !isSet("session.account") {
+      account =
+        ["/email", "/preferred_username", "/sub"].map { .claim(of: "/id_token", $0) }
+        + ["/email", "/preferred_username", "/username", "/login", "/sub"].map { .pointer($0) }
+    }
+    keep.append(Extraction(name: OAuthSettings.idToken.member, place: .pointer("/id_token")))
+    notes.append(Extraction(name: OAuthSettings.grantedScope.member, place: .pointer("/scope")))
+    subject = .claim(of: "/id_token", "/sub")
+    tokenType = .pointer("/token_type")
+    errors = ErrorCodes(place: .pointer("/error"), meanings: Self.oauthErrors)
+  }
+
+  /// RFC 6749, sections 4.1.2.1 and 5.2; RFC 8628, section 3.5; RFC 8707, section 2.
+  private static let oauthErrors: [String: ErrorCodes.Meaning] = [
+    "invalid_grant": .refused, "access_denied": .refused,
+    "invalid_client": .clientRefused, "unauthorized_client": .clientRefused,
+    "invalid_scope": .mistake("oauth.scope names the scopes to ask for"),
+    "invalid_target": .mistake("oauth.resource and oauth.audience name the API"),
+    "unsupported_grant_type": .mistake("oauth.grant names another way to sign in"),
+    "unsupported_response_type": .mistake("oauth.grant names another way to sign in"),
+    "invalid_request": .mistake(nil),
+    "temporarily_unavailable": .temporary, "server_error": .temporary,
+    "expired_token": .late,
+  ]
+}

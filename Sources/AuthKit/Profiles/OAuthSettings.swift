@@ -1,0 +1,163 @@
+/// The table `[oauth]`: an authorization server that signs in to the API (RFC 6749).
+///
+/// `OAuthCalls` translates it into the calls of a recipe.
+package struct OAuthSettings: Sendable {
+  /// How the access token is obtained.
+  package enum Grant: String, Sendable, CaseIterable {
+    /// By a browser (RFC 6749, section 4.1), always with PKCE (RFC 7636).
+    case authorizationCode = "authorization-code"
+    /// By a browser on another device (RFC 8628).
+    case deviceCode = "device-code"
+    /// As the client itself (RFC 6749, section 4.4).
+    case clientCredentials = "client-credentials"
+    /// By name and password (RFC 6749, section 4.3).
+    case password
+
+    /// The parameter `grant_type`.
+    package var type: String {
+      switch self {
+      case .authorizationCode: "authorization_code"
+      case .deviceCode: "urn:ietf:params:oauth:grant-type:device_code"
+      case .clientCredentials: "client_credentials"
+      case .password: "password"
+      }
+    }
+  }
+
+  /// How the client proves who it is (OpenID Connect Core 1.0, section 9).
+  package enum ClientAuthentication: String, Sendable, CaseIterable {
+    /// Not at all: a public client.
+    case none
+    /// By HTTP Basic, id and secret form-encoded (RFC 6749, section 2.3.1).
+    case basic = "client_secret_basic"
+    /// By the parameter `client_secret`.
+    case post = "client_secret_post"
+  }
+
+  /// A URL of the authorization server, by its name in the metadata (RFC 8414, section 2; RFC 8628,
+  /// section 4; RFC 9126, section 5; OpenID Connect Discovery 1.0, section 3).
+  package enum Endpoint: String, Sendable, CaseIterable {
+    case authorization = "authorization_endpoint"
+    case token = "token_endpoint"
+    case deviceAuthorization = "device_authorization_endpoint"
+    case revocation = "revocation_endpoint"
+    case introspection = "introspection_endpoint"
+    case userinfo = "userinfo_endpoint"
+    case registration = "registration_endpoint"
+    case pushedAuthorization = "pushed_authorization_request_endpoint"
+    case endSession = "end_session_endpoint"
+    case keys = "jwks_uri"
+
+    /// The placeholder of its URL, which a session keeps.
+    var name: Template.Name { .session(rawValue) }
+  }
+
+  /// The issuer, whose metadata has the endpoints; compared as bytes.
+  package var issuer: String?
+  /// Endpoints that the profile names; they take precedence over the metadata.
+  package var endpoints: [Endpoint: String] = [:]
+  /// The grant; nil if the sign-in chooses.
+  package var grant: Grant?
+  package var clientID: String?
+  /// nil if the metadata decides.
+  package var clientAuthentication: ClientAuthentication?
+  /// The scopes to ask for, separated by spaces (RFC 6749, section 3.3).
+  package var scope: String?
+  /// The parameter `audience`.
+  package var audience: String?
+  /// The APIs that the token is for (RFC 8707).
+  package var resources: [String] = []
+  /// Further parameters of the authorization request.
+  package var parameters: [RecipeRequest.Pair] = []
+  /// Further parameters of token requests.
+  var tokenParameters: [RecipeRequest.Pair] = []
+  /// The host of the redirect URI: `127.0.0.1`, `[::1]` or `localhost` (rule A14).
+  package var redirectHost = "127.0.0.1"
+  /// The port of the redirect URI; 0 for any free one (RFC 8252, section 7.3).
+  package var redirectPort: UInt16 = 0
+  /// The path of the redirect URI.
+  package var redirectPath = "/callback"
+  /// Whether the sign-in fails without an ID token.
+  package var requiresIDToken = false
+
+  init() {}
+
+  /// The parameters that authctl sets itself (rule A15).
+  package static let ownParameters = [
+    "client_id", "client_secret", "redirect_uri", "response_type", "response_mode", "state",
+    "nonce", "scope", "code", "code_challenge", "code_challenge_method", "code_verifier",
+    "grant_type", "refresh_token", "client_assertion", "client_assertion_type", "device_code",
+    "resource", "audience",
+  ]
+}
+
+extension RecipeReader {
+  /// Reads `[oauth]`; nil without it.
+  func oauth() throws(Failure) -> OAuthSettings? {
+    guard values.firstKey(of: "oauth") != nil else { return nil }
+    var oauth = OAuthSettings()
+    oauth.issuer = try oauthURL("issuer")
+    for endpoint in OAuthSettings.Endpoint.allCases {
+      oauth.endpoints[endpoint] = try oauthURL(endpoint.rawValue)
+    }
+    guard oauth.issuer != nil || oauth.endpoints[.token] != nil else {
+      throw values.failure(
+        table: "oauth", "has no issuer and no token_endpoint",
+        hint: "add issuer = \"https://id.example.com\"")
+    }
+    oauth.grant = try values.choice("oauth.grant", of: OAuthSettings.Grant.self)
+    oauth.clientAuthentication = try values.choice(
+      "oauth.client_auth", of: OAuthSettings.ClientAuthentication.self)
+    oauth.clientID = try values.text("oauth.client_id")
+    oauth.scope = try values.texts("oauth.scope")?.joined(separator: " ")
+    oauth.audience = try values.text("oauth.audience")
+    oauth.resources = try values.texts("oauth.resource") ?? []
+    oauth.parameters = try oauthParameters("oauth.parameters")
+    oauth.tokenParameters = try oauthParameters("oauth.token_parameters")
+    try readRedirect(into: &oauth)
+    oauth.requiresIDToken =
+      try values.word("oauth.id_token", of: ["optional", "required"]) == "required"
+    return oauth
+  }
+
+  private func oauthURL(_ name: String) throws(Failure) -> String? {
+    guard let text = try values.text("oauth.\(name)") else { return nil }
+    if let problem = URLText.problemOfBase(text) {
+      throw values.failure("oauth.\(name)", nil, problem)
+    }
+    return text
+  }
+
+  private func readRedirect(into oauth: inout OAuthSettings) throws(Failure) {
+    let hosts = ["127.0.0.1", "[::1]", "localhost"]
+    if let host = try values.word("oauth.redirect_host", of: hosts) { oauth.redirectHost = host }
+    if let port = try values.wholeNumber("oauth.redirect_port", 0...65535) {
+      oauth.redirectPort = UInt16(port)
+    }
+    if let path = try values.text("oauth.redirect_path") {
+      let problem = URLText.problemOfPath(Array(path.utf8)[...])
+      guard path.utf8.first == UInt8(ascii: "/"), problem == nil else {
+        throw values.failure("oauth.redirect_path", nil, problem ?? "must begin with /")
+      }
+      oauth.redirectPath = path
+    }
+  }
+
+  /// Reads further parameters of requests. Those that the protocol sets cannot be set by hand
+  /// (rule A15).
+  private func oauthParameters(_ key: String) throws(Failure) -> [RecipeRequest.Pair] {
+    var pairs: [RecipeRequest.Pair] = []
+    for (name, text) in try values.textMembers(key) ?? [] {
+      guard !OAuthSettings.ownParameters.contains(name.asciiLowercased) else {
+        throw values.failure(key, name, "authctl sets this parameter itself")
+      }
+      let value = try template(text, key, name)
+      guard value.names.isEmpty else {
+        throw values.failure(key, name, "must have no placeholders")
+      }
+      try refuseStaticSecret(value, key, name, name: name)
+      pairs.append(RecipeRequest.Pair(name: name, value: value))
+    }
+    return pairs
+  }
+}

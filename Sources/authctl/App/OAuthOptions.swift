@@ -1,0 +1,102 @@
+internal import ArgumentParser
+internal import AuthKit
+
+/// The options of a new profile whose API an authorization server signs in to.
+struct OAuthOptions: ParsableArguments {
+  @Option(
+    parsing: .unconditional,
+    help: ArgumentHelp("Sign in at this OAuth 2.0 or OpenID issuer.", valueName: "url"))
+  var issuer: String?
+
+  @Option(
+    name: .customLong("client-id"), parsing: .unconditional,
+    help: ArgumentHelp("The client ID that the issuer registered.", valueName: "id"))
+  var clientID: String?
+
+  @Option(
+    parsing: .unconditional,
+    help: ArgumentHelp(
+      "How to get a token: authorization-code, device-code, client-credentials or password.",
+      valueName: "grant"))
+  var grant: String?
+
+  @Option(
+    parsing: .unconditionalSingleValue,
+    help: ArgumentHelp("Ask for this scope.", valueName: "scope"))
+  var scope: [String] = []
+
+  @Option(
+    parsing: .unconditionalSingleValue,
+    help: ArgumentHelp("The API that the token is for (RFC 8707).", valueName: "url"))
+  var resource: [String] = []
+
+  @Option(
+    parsing: .unconditional,
+    help: ArgumentHelp("The audience of the token, where the issuer has it.", valueName: "name"))
+  var audience: String?
+
+  /// Whether no option is given.
+  var isEmpty: Bool { settings.isEmpty }
+
+  /// The keys and values that the options set.
+  var settings: [(key: String, value: JSONValue)] {
+    var settings: [(key: String, value: JSONValue)] = []
+    for (key, text) in [
+      ("issuer", issuer), ("grant", grant), ("client_id", clientID), ("audience", audience),
+    ] {
+      if let text { settings.append(("oauth." + key, .string(text))) }
+    }
+    // A scope may hold several, as the standard writes them.
+    if !scope.isEmpty { settings.append(("oauth.scope", .array(scope.map { .string($0) }))) }
+    if !resource.isEmpty {
+      settings.append(("oauth.resource", .array(resource.map { .string($0) })))
+    }
+    return settings
+  }
+}
+
+/// The options of one sign-in by a browser.
+struct BrowserOptions: ParsableArguments {
+  @Flag(
+    name: .customLong("no-browser"),
+    help: "Open no browser here: sign in by a code, or by pasting an address.")
+  var noBrowser = false
+
+  @Option(
+    parsing: .unconditional,
+    help: ArgumentHelp(
+      "Ask the server to show: login, consent or select_account.", valueName: "what"))
+  var prompt: String?
+
+  @Option(
+    name: .customLong("acr-values"), parsing: .unconditional,
+    help: ArgumentHelp("Ask for this kind of sign-in (RFC 9470).", valueName: "acr"))
+  var acrValues: String?
+
+  @Option(
+    name: .customLong("max-age"), parsing: .unconditional,
+    help: ArgumentHelp(
+      "Ask for a sign-in that is at most this old.", valueName: "duration"))
+  var maxAge: Duration?
+
+  @Option(
+    name: .customLong("param"), parsing: .unconditionalSingleValue,
+    help: ArgumentHelp("Add a parameter to the authorization request.", valueName: "name=value"))
+  var parameters: [String] = []
+
+  /// What the sign-in asks of the server.
+  func wishes() throws(Failure) -> AuthorizationRequest.Wishes {
+    var wishes = AuthorizationRequest.Wishes()
+    wishes.prompt = prompt
+    wishes.acrValues = acrValues
+    wishes.maxAge = maxAge.map { Int($0.seconds) }
+    for text in parameters {
+      let (name, value) = try split(text, at: "=", option: "--param", form: "NAME=VALUE")
+      guard !OAuthSettings.ownParameters.contains(name.asciiLowercased) else {
+        throw Failure(.usage, "--param \(name): authctl sets this parameter itself")
+      }
+      wishes.parameters.append((name, value))
+    }
+    return wishes
+  }
+}
