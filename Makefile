@@ -11,6 +11,7 @@
 # make deb        build .build/dist/authctl_VERSION-1_ARCH.deb
 # make dist       build the package, archives of program and source, SBOM and SHA256SUMS
 # make test-fresh run the package, make demo and make test in a new Debian 12; needs root
+#
 # demo, the tests, deb and dist install missing Debian packages; the other targets do not.
 
 PREFIX ?= /usr/local
