@@ -1,5 +1,6 @@
 // The lower bound for `authctl get`: only the necessary calls, in C. One Secret Service lookup with
 // libsecret and one GET with libcurl; both libraries linked, nothing parsed or checked.
+//
 //   floor URL [ATTRIBUTE VALUE]...    without attributes the token comes from FLOOR_TOKEN
 
 #include <curl/curl.h>
