@@ -4,6 +4,7 @@ import Testing
 @testable import AuthKit
 
 /// Compares the reader with Python's tomllib, on documents that toml_oracle.py generates.
+///
 /// `AUTHCTL_TOML_DOCUMENTS` sets how many; `AUTHCTL_TOML_SEED` selects others.
 @Suite struct TOMLOracleTests {
   @Test func readsAsPythonDoes() throws {
