@@ -57,7 +57,7 @@ mount -t proc proc "$root/proc"
 mount --rbind /dev "$root/dev"
 cp /etc/resolv.conf "$root/etc/resolv.conf"
 
-inside() { # COMMAND: as root of the fresh machine, with a home and nothing of this one's.
+inside() { # COMMAND: runs it as root of the fresh machine, with its own home and environment.
   chroot "$root" /usr/bin/env -i HOME=/root LANG=C.UTF-8 DEBIAN_FRONTEND=noninteractive \
     PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin${swift:+:$swift} \
     bash -ec "$1" </dev/null

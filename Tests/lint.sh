@@ -14,7 +14,7 @@ cd "${1:-$here/..}" || exit 2
 
 found=0
 
-report() { # MESSAGE: what stands on standard input is a list of findings.
+report() { # MESSAGE: standard input is a list of findings.
   local line
   while IFS= read -r line; do
     printf '%s\n    %s\n' "$line" "$1"

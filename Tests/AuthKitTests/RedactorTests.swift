@@ -3,7 +3,7 @@ import Testing
 
 @testable import AuthKit
 
-/// What is masked, in which encodings, and across any split of the text: rules B3 and T9.
+/// Masking of secrets in all encodings, and across any split of the text: rules B3 and T9.
 struct RedactorTests {
   static let jwt =
     "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"

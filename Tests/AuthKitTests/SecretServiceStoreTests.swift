@@ -137,7 +137,7 @@ private func key(_ profile: String, _ account: String, _ origin: String) -> Sess
   SessionKey(profile: profile, account: account, origin: origin)
 }
 
-/// The payload as text; nil when there is none.
+/// The payload as text; nil if there is none.
 private func text(_ store: SecretServiceStore, _ profile: String, _ account: String) throws
   -> String?
 {

@@ -82,8 +82,8 @@ private func later(_ seconds: Double) -> Timestamp { Timestamp(seconds: now.seco
     #expect(lease.afterRefusal(Condition(), now: now) == .reread)
   }
 
-  /// Rule B6: a token that is due right after its renewal is used as it is, since a clock is wrong
-  /// or its lifetime is very short. A token that becomes due later is renewed.
+  /// Rule B6: a token that is due right after its renewal is used without another one: either the
+  /// clock is wrong, or the server grants a very short lifetime. One that becomes due is renewed.
   @Test func dueStraightAfterItsRenewal() {
     let due = Condition(isRenewable: true, isDue: true)
     let ended = Condition(isRenewable: true, hasEnded: true, isDue: true)

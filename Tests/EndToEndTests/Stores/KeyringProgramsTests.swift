@@ -219,7 +219,7 @@ struct KeyringProgram: Sendable {
     }
   }
 
-  /// Unlocks it: KeePassXC by the dialog of `store unlock`, KWallet as a login does.
+  /// Unlocks it with `store unlock`: KeePassXC by its dialog, KWallet opened as by a login.
   func unlock() async throws {
     if kind == .kwallet { try await openWallet() }
     let unlock = try shop.box.openTerminal(["store", "unlock"])

@@ -68,7 +68,7 @@ import Testing
           Self.check("session", "ok", "encrypted (dh-ietf1024-sha256-aes128-cbc-pkcs7)"),
           Self.check("probe", "skipped", "not written: the keyring is locked"),
         ])
-      // On a terminal too, although a dialog there would end at once with a message.
+      // No dialog on a terminal either: without a prompter it would end at once with a message.
       let terminal = try await box.terminal(["store", "test"])
       #expect(
         terminal.screen.contains(

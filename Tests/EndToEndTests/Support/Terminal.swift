@@ -59,7 +59,7 @@ final class Terminal: Sendable {
   /// ^D at the beginning of a line: end of file.
   func endOfFile() { type("\u{4}") }
 
-  /// Whether the terminal shows what is typed.
+  /// Whether the terminal echoes input.
   var isEchoOn: Bool {
     var flags = termios()
     guard tcgetattr(settings, &flags) == 0 else { return false }
