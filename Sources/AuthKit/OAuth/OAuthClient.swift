@@ -13,6 +13,20 @@ package struct OAuthClient {
   /// How the client proves who it is.
   private var credential = TemplateValues()
 
+  /// Creates the client that authctl has registered, whose registration the session keeps.
+  package init(
+    _ api: RecipeClient, _ settings: OAuthSettings, _ server: AuthorizationServer,
+    registered client: RegisteredClient
+  ) throws(Failure) {
+    var settings = settings
+    settings.clientAuthentication =
+      client.secret == nil ? OAuthSettings.ClientAuthentication.none : client.authentication
+    try self.init(api, settings, server, clientID: client.id, secret: client.secret)
+    guard let management = client.management else { return }
+    notes[OAuthSettings.registrationURL.member] = management.url
+    credential[OAuthSettings.registrationToken] = management.token
+  }
+
   /// - Parameters:
   ///   - clientID: as registered at the server.
   ///   - secret: the client secret; nil for a public client.
@@ -151,8 +165,8 @@ package struct OAuthClient {
     } else if session.values[.refreshToken] != nil {
       session.notes[OAuthSettings.renewalGrant.member] = "refresh_token"
     }
-    for endpoint in Self.kept {
-      guard let url = server.endpoints[endpoint] else { continue }
+    let urls = Self.kept.compactMap { server.endpoints[$0] }
+    for url in urls + [notes[OAuthSettings.registrationURL.member]].compactMap({ $0 }) {
       let origin = try WebURL(url, from: .server).origin
       if !session.signInOrigins.contains(origin) { session.signInOrigins.append(origin) }
     }

@@ -19,6 +19,10 @@ extension OAuthSettings {
   /// The placeholder of the ID token (OpenID Connect Core 1.0, section 2).
   package static let idToken = Template.Name.session("id_token")
 
+  /// The placeholders of the URL and the token that end the client's registration (RFC 7592).
+  static let registrationURL = Template.Name.session("registration_client_uri")
+  static let registrationToken = Template.Name.session("registration_access_token")
+
   /// What the session keeps by these names, for templates of the profile.
   static let keptNames = ["id_token", "scope", "client_id"]
 
@@ -32,6 +36,15 @@ extension OAuthSettings {
     recipe.secondLogout = revocation(of: .accessToken)
     recipe.introspection = clientRequest(
       to: .introspection, [("token", [.value(.accessToken)])])
+    recipe.unregister = RecipeRequest(endpoint: Self.registrationURL)
+    recipe.unregister?.method = "DELETE"
+    recipe.unregister?.encoding = .none
+    recipe.unregister?.headers = [
+      RecipeRequest.Pair(
+        name: "Authorization",
+        value: Template(
+          pieces: [.text("Bearer "), .value(Self.registrationToken)], optionalNames: []))
+    ]
     if !isSet("whoami.path") {
       recipe.whoami = RecipeRequest(endpoint: Endpoint.userinfo.name)
       recipe.whoami?.method = "GET"

@@ -59,6 +59,8 @@ package struct OAuthSettings: Sendable {
   /// The grant; nil if the sign-in chooses.
   package var grant: Grant?
   package var clientID: String?
+  /// Whether authctl has registered the client itself, and may do so again.
+  package var isRegistered = false
   /// nil if the metadata decides.
   package var clientAuthentication: ClientAuthentication?
   /// The scopes to ask for, separated by spaces (RFC 6749, section 3.3).
@@ -109,6 +111,7 @@ extension RecipeReader {
     oauth.clientAuthentication = try values.choice(
       "oauth.client_auth", of: OAuthSettings.ClientAuthentication.self)
     oauth.clientID = try values.text("oauth.client_id")
+    oauth.isRegistered = try values.flag("oauth.registered") ?? false
     oauth.scope = try values.texts("oauth.scope")?.joined(separator: " ")
     oauth.audience = try values.text("oauth.audience")
     oauth.resources = try values.texts("oauth.resource") ?? []

@@ -73,7 +73,7 @@ extension Profile {
       ("login", recipe.login), ("register", recipe.register), ("otp", recipe.secondFactor?.call),
       ("prefetch", recipe.prefetch?.call), ("refresh", recipe.refresh), ("logout", recipe.logout),
       ("whoami", recipe.whoami), ("logout", recipe.secondLogout),
-      ("introspection", recipe.introspection),
+      ("introspection", recipe.introspection), ("unregister", recipe.unregister),
     ]
     return all.compactMap { table, call in call.map { (table, $0) } }
   }

@@ -101,7 +101,7 @@ enum ProfileSchema {
     + [
       Key(
         name: "oauth.grant", kind: .choice(OAuthSettings.Grant.allCases.map(\.rawValue))),
-      Key(name: "oauth.client_id", kind: .text),
+      Key(name: "oauth.client_id", kind: .text), Key(name: "oauth.registered", kind: .flag),
       Key(
         name: "oauth.client_auth",
         kind: .choice(OAuthSettings.ClientAuthentication.allCases.map(\.rawValue))),

@@ -256,6 +256,8 @@ package struct Recipe: Sendable {
   package var logout: RecipeRequest?
   /// The request after it, for what `logout` left valid.
   var secondLogout: RecipeRequest?
+  /// How to end the registration of the client that the session belongs to (RFC 7592, section 2.3).
+  package var unregister: RecipeRequest?
   /// How to ask the server about the access token (RFC 7662).
   package var introspection: RecipeRequest?
   /// How to get the session's account; nil if the API has no such call.

@@ -25,7 +25,6 @@ package struct ServerWay: Sendable, Equatable {
     settings["allow_http"] = network.allowHTTP ? "true" : nil
     guard let oauth = profile.recipe.oauth else { return }
     settings["oauth.issuer"] = oauth.issuer
-    settings["oauth.client_id"] = oauth.clientID
     for (endpoint, url) in oauth.endpoints { settings["oauth.\(endpoint.rawValue)"] = url }
   }
 

@@ -20,6 +20,16 @@ package struct HandedSession {
     api.profile.recipe.session.keepPassword ? session.values[.password] : token
   }
 
+  /// The ID token of the sign-in (OpenID Connect Core 1.0, section 2).
+  ///
+  /// - Throws: `usage` when the session has none.
+  package func idToken() throws(Failure) -> SharedSecret {
+    if let token = session.values[OAuthSettings.idToken] { return token }
+    throw Failure(
+      .usage, "\(session.profile): the session has no ID token",
+      hint: "a sign-in with the scope openid brings one")
+  }
+
   /// The header that carries the credential; nil if the recipe sends none.
   ///
   /// - Throws: `input_needed` for a value that the session does not have.

@@ -376,11 +376,40 @@ extension SessionKeeper {
     } else {
       failure = expired(
         session, .rejected, canRenew(session) ? .renewalUseless : .noRenewal)
+      if let challenge = answer.head.bearerChallenge,
+        challenge["error"] == "insufficient_user_authentication"
+      {
+        // The server wants another kind of sign-in, or a newer one (RFC 9470, section 3).
+        failure.hint =
+          Suggestion.loginAgain(
+            profile.name, acrValues: challenge["acr_values"], maxAge: challenge["max_age"]
+          ).command
+      }
     }
     failure.server = answer.words
     failure.status = answer.head.status
     failure.url = Redactor.withoutQuery(answer.url.text)
     return failure
+  }
+
+  /// Returns what the authorization server says about the access token (RFC 7662, section 2.2).
+  ///
+  /// - Throws: `usage` when it cannot be asked; `client_error`, `server_error`,
+  ///   `answer_not_understood` for other answers; what a renewal and sending throw.
+  package func introspection(of session: Session) throws(Failure) -> JSONValue {
+    guard let call = profile.recipe.introspection, api.canFill(call, with: session) else {
+      throw Failure(
+        .usage, "\(profile.name): there is no server to ask about the token",
+        hint: "oauth.introspection_endpoint in the profile names one")
+    }
+    let session = try fresh(session)
+    let answer = try api.send(
+      call, values: api.values(of: session), permitted: session.signInLimits)
+    try api.refuse(answer, of: call, what: "to tell about the token", refused: [])
+    guard let about = answer.json else {
+      throw api.notUnderstood(answer, "no JSON in the answer to \(api.named(call))")
+    }
+    return about
   }
 
   /// The request that asks the server whose `session` it is; nil if there is none, or if the session

@@ -67,6 +67,11 @@ package struct Session {
   /// Whether the session stores the password itself (rule B15).
   package var keepsPassword: Bool { values[.password] != nil }
 
+  /// The claims of the ID token; nil without one (OpenID Connect Core 1.0, section 2).
+  package var idTokenClaims: JSONValue? {
+    values[OAuthSettings.idToken].flatMap { JWT.payload(of: $0.text) }
+  }
+
   /// Whether both sessions have an access token and the two differ.
   package func hasOtherToken(than other: Session) -> Bool {
     guard let own = accessToken, let others = other.accessToken else { return false }

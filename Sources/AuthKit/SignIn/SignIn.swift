@@ -4,6 +4,8 @@ package struct SignedIn {
   package var session: Session
   /// Where the token was found, if it had to be guessed: a JSON Pointer.
   package var guessedPlace: String?
+  /// The keys of the profile that the sign-in changed, such as those of a registration.
+  package var changes: [(key: String, value: JSONValue)] = []
 
   /// Creates a result; without `guessedPlace` the token was where the recipe expects it.
   package init(session: Session, guessedPlace: String? = nil) {

@@ -35,8 +35,28 @@ struct OAuthOptions: ParsableArguments {
     help: ArgumentHelp("The audience of the token, where the issuer has it.", valueName: "name"))
   var audience: String?
 
-  /// Whether no option is given.
-  var isEmpty: Bool { settings.isEmpty }
+  /// Whether no option is given that only a new profile takes.
+  var isEmpty: Bool { issuer == nil && clientID == nil }
+
+  /// Returns `settings` with what the options ask for in one sign-in.
+  ///
+  /// - Throws: `usage` for an unknown grant.
+  func applied(to settings: OAuthSettings) throws(Failure) -> OAuthSettings {
+    var settings = settings
+    if let grant {
+      guard let known = OAuthSettings.Grant(rawValue: grant) else {
+        let names = OAuthSettings.Grant.allCases.map(\.rawValue)
+        throw Failure(
+          .usage, "--grant \(DisplayText.oneLine(grant, limit: 40)) is not known",
+          hint: names.joined(separator: ", "))
+      }
+      settings.grant = known
+    }
+    if !scope.isEmpty { settings.scope = scope.joined(separator: " ") }
+    if !resource.isEmpty { settings.resources = resource }
+    if let audience { settings.audience = audience }
+    return settings
+  }
 
   /// The keys and values that the options set.
   var settings: [(key: String, value: JSONValue)] {

@@ -20,6 +20,9 @@ struct StoredSession {
   /// Whether the stored secret is a password (rule B15).
   var isPassword = false
   var isDefault = false
+  /// How an authorization server signed it in, and the scope that it granted.
+  var grant: String?
+  var scope: String?
   private let store: StoreName
 
   /// Returns the stored sessions of one profile or all, default first, without unlocking anything.
@@ -79,6 +82,8 @@ struct StoredSession {
     isRefreshable = session.isRenewable
     keepsCommand = session.reauthentication != nil
     isPassword = session.keepsPassword
+    grant = session.notes["grant"]
+    scope = session.notes["scope"]
     state = (secondsLeft ?? 1) > 0 ? .valid : isRefreshable ? .refreshable : .expired
   }
 
@@ -103,7 +108,7 @@ struct StoredSession {
 
   var json: JSONValue {
     func text(_ value: String?) -> JSONValue { value.map { .string($0) } ?? nil }
-    return .object([
+    let members: [(key: String, value: JSONValue)] = [
       ("profile", text(profile)), ("account", text(account)), ("origin", text(origin)),
       ("state", .string(state.rawValue)), ("expires_at", Messages.time(expiresAt)),
       ("seconds_left", secondsLeft.map { .number($0.rounded(.down)) } ?? nil),
@@ -111,6 +116,7 @@ struct StoredSession {
       ("store", .string(store.rawValue)), ("default", .bool(isDefault)),
       ("keeps_command", state == .locked ? nil : .bool(keepsCommand)),
       ("kind", state == .locked ? nil : isPassword ? "password" : "token"),
-    ])
+    ]
+    return .object(members + (grant == nil ? [] : [("grant", text(grant)), ("scope", text(scope))]))
   }
 }

@@ -138,6 +138,9 @@ struct Login: Command {
     }
     let old = revokeOld ? try keeper.read(session.account) : nil
     try made?.save(in: app)
+    if !signedIn.changes.isEmpty, profile.file == app.profiles.path(of: profile.name) {
+      try app.profiles.change(profile.name, set: signedIn.changes)
+    }
     try keeper.keep(session)
     try endOld(old, session, keeper, app)
     if profile.account == nil, let file = profile.file, file == app.profiles.path(of: profile.name)
@@ -180,7 +183,8 @@ struct Login: Command {
     }
     if let oauth = profile.recipe.oauth {
       let login = OAuthLogin(
-        app: app, keeper: keeper, settings: oauth, asker: asker, options: browser)
+        app: app, keeper: keeper, settings: try self.profile.oauth.applied(to: oauth), asker: asker,
+        options: browser, assumesYes: yes)
       return try Messages.nothingChanged(profile) { () throws(Failure) in
         try login.signIn(account: account)
       }

@@ -30,6 +30,12 @@ struct PrintToken: Command {
     help: "Print a stored password too.")
   var allowPassword = false
 
+  @Flag(name: .customLong("id-token"), help: "Print the ID token of the sign-in instead.")
+  var idToken = false
+
+  @Flag(help: "Print what the authorization server says about the token, as JSON (RFC 7662).")
+  var introspect = false
+
   @OptionGroup var output: JSONOutput
   @OptionGroup(title: "Global options") var globals: Globals
 
@@ -37,9 +43,17 @@ struct PrintToken: Command {
   static var preloads: Preload { .session }
 
   func run(in app: App) throws(Failure) -> Int32 {
+    guard !(idToken && introspect), !(header && (idToken || introspect)) else {
+      throw Failure(.usage, "--header, --id-token and --introspect cannot be used together")
+    }
     let choice = try app.choose()
     try Messages.refusePassword(choice.profile, allowed: allowPassword)
     let keeper = try app.keeper(for: choice.profile)
+    if introspect {
+      let about = try keeper.introspection(of: try app.session(for: choice, keeper))
+      try app.console.out(about)
+      return 0
+    }
     let handed = try keeper.handOver(try app.session(for: choice, keeper)) {
       (session) throws(Failure) in
       forceRefresh && session.variable == nil
@@ -48,6 +62,10 @@ struct PrintToken: Command {
     let session = handed.session
     if let minTTL, let left = session.secondsLeft(now: Clock.now()), left < minTTL.seconds {
       throw keeper.expired(session, .asked, .tooShort(seconds: minTTL.seconds))
+    }
+    if idToken {
+      try app.console.out(try handed.idToken().secret)
+      return 0
     }
     let carrier = try handed.header()
     if output.json {

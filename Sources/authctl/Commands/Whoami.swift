@@ -46,6 +46,8 @@ struct Whoami: Command {
       source = "server"
       app.console.verbose(
         "* \(keeper.api.base.origin), answered by \(call.method) \(call.shownPath)")
+    } else if offline, let claims = session.idTokenClaims {
+      user = claims
     } else if !offline, session.variable == nil {
       app.console.notice(
         "\(choice.profile.name) has no who-am-I: this is the account that signed in.")

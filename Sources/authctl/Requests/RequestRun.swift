@@ -158,6 +158,14 @@ struct RequestRun {
     if let location = head.redirect {
       failure.hint = "Location: \(DisplayText.oneLine(Redactor.withoutQuery(location)))"
     }
+    if asking.profile.recipe.oauth != nil, let challenge = head.bearerChallenge,
+      challenge["error"] == "insufficient_scope"
+    {
+      failure.hint =
+        Suggestion.loginForScope(
+          asking.profile.name, challenge["scope"].map { DisplayText.oneLine($0, limit: 400) }
+        ).command
+    }
     failure.status = head.status
     failure.url = shownURL
     failure.profile = asking.profile.name

@@ -8,6 +8,8 @@ struct OAuthLogin {
   let settings: OAuthSettings
   let asker: CredentialPrompt
   let options: BrowserOptions
+  /// Whether what the server asks for is agreed to (`--yes`).
+  let assumesYes: Bool
 
   /// How long a person may take in the browser, in seconds.
   private static let patience: Double = 600
@@ -18,28 +20,108 @@ struct OAuthLogin {
   ///
   /// - Parameter account: the name that the user gave.
   func signIn(account: String?) throws(Failure) -> SignedIn {
-    guard let clientID = settings.clientID else {
-      throw Failure(
-        .usage, "\(profile.name): no client ID is known for its authorization server",
-        hint: "register a client there and give its ID by --client-id")
+    do throws(Failure) { return try signIn(account, registersAgain: false) } catch {
+      // A server that has lost its clients answers 401 (RFC 6749, section 5.2).
+      guard settings.isRegistered, error.kind == .credentialsRefused, error.status == 401 else {
+        throw error
+      }
+      app.console.notice("\(profile.name): the server does not know this client any more.")
+      return try signIn(account, registersAgain: true)
     }
+  }
+
+  private func signIn(_ account: String?, registersAgain: Bool) throws(Failure) -> SignedIn {
     let wishes = try options.wishes()
     var secret: SharedSecret?
     if let given = try asker.reader.read(.clientSecret) { secret = SharedSecret(given) }
     let server = try keeper.api.authorizationServer(settings)
     let grant = grant(server, hasSecret: secret != nil)
     if secret == nil, grant == .clientCredentials { secret = try askForSecret() }
-    let client = try OAuthClient(
-      keeper.api, settings, server, clientID: clientID, secret: secret)
+    // A redirect URI may be compared as a whole: the port comes before the registration.
+    let listener = try grant == .authorizationCode ? listen() : nil
+    // Until the token is there nobody else may listen on the port.
+    defer { withExtendedLifetime(listener) {} }
+    let uri = listener.map { "http://\($0.authority)\(settings.redirectPath)" }
+    let (client, changes) = try client(
+      server, grant, secret, redirectURI: uri, registersAgain: registersAgain)
+    var signedIn: SignedIn
     switch grant {
     case .clientCredentials:
-      return try client.signIn(grant, TemplateValues(), account: account)
-    case .password: return try byPassword(client, account)
-    case .deviceCode: return try byCode(client, account)
+      signedIn = try client.signIn(grant, TemplateValues(), account: account)
+    case .password: signedIn = try byPassword(client, account)
+    case .deviceCode: signedIn = try byCode(client, account)
     case .authorizationCode:
-      guard opensBrowser else { return try byPaste(client, wishes, account) }
-      return try byBrowser(client, wishes, account)
+      guard let listener, let uri else { throw Failure(.failed, "no listener") }
+      let request = try AuthorizationRequest(client, redirectURI: uri, wishes: wishes)
+      let code =
+        try opensBrowser ? codeFromBrowser(request, listener) : pastedCode(request)
+      app.redactor.learn(code.secret)
+      signedIn = try client.signIn(
+        grant, request.values(for: code), account: account, nonce: request.nonce)
     }
+    signedIn.changes = changes
+    return signedIn
+  }
+
+  private func listen() throws(Failure) -> LoopbackListener {
+    do throws(Failure) {
+      return try LoopbackListener(host: settings.redirectHost, port: settings.redirectPort)
+    } catch {
+      // The port of authctl's own registration is its own affair: another registration has another.
+      guard settings.isRegistered, settings.redirectPort != 0 else { throw error }
+      return try LoopbackListener(host: settings.redirectHost, port: 0)
+    }
+  }
+
+  // MARK: - The client
+
+  /// Returns the client and the keys of the profile that change with it: those of a registration.
+  private func client(
+    _ server: AuthorizationServer, _ grant: OAuthSettings.Grant, _ secret: SharedSecret?,
+    redirectURI: String?, registersAgain: Bool
+  ) throws(Failure) -> (OAuthClient, [(key: String, value: JSONValue)]) {
+    if let id = settings.clientID, !registersAgain, try !isForAnotherPort(redirectURI) {
+      return (
+        try OAuthClient(keeper.api, settings, server, clientID: id, secret: secret), []
+      )
+    }
+    try agreeToRegistration(server, grant)
+    let registered = try RegisteredClient(keeper.api, settings, server, redirectURI: redirectURI)
+    if let secret = registered.secret { app.redactor.learn(secret.secret) }
+    if let token = registered.management?.token { app.redactor.learn(token.secret) }
+    let port = redirectURI.flatMap { try? WebURL($0, from: .person).origin.port }
+    return (
+      try OAuthClient(keeper.api, settings, server, registered: registered),
+      [("oauth.client_id", .string(registered.id)), ("oauth.registered", true)]
+        + (port.map { [("oauth.redirect_port", .number(Int($0)))] } ?? [])
+    )
+  }
+
+  /// Whether authctl's own registration is for another redirect URI: its port was taken.
+  private func isForAnotherPort(_ redirectURI: String?) throws(Failure) -> Bool {
+    guard settings.isRegistered, settings.redirectPort != 0, let redirectURI else { return false }
+    return try WebURL(redirectURI, from: .person).origin.port != settings.redirectPort
+  }
+
+  private func agreeToRegistration(
+    _ server: AuthorizationServer, _ grant: OAuthSettings.Grant
+  ) throws(Failure) {
+    let issuer = DisplayText.oneLine(server.issuer ?? "its server", limit: 120)
+    let byHand = "register a client there and give its ID by --client-id"
+    guard server.endpoints[.registration] != nil,
+      grant == .authorizationCode || grant == .deviceCode
+    else {
+      throw Failure(.usage, "\(profile.name): \(issuer) needs a client ID", hint: byHand)
+    }
+    if assumesYes || settings.isRegistered {
+      app.console.notice("Registering authctl at \(issuer) as a new client.")
+      return
+    }
+    let terminal = try app.terminal(
+      for: "a yes to a registration of authctl at \(issuer)",
+      hint: "--yes registers it, or --client-id ID names a client")
+    guard try terminal.confirm("Register authctl at \(issuer) as a new client?", default: true)
+    else { throw Failure(.inputNeeded, "no client ID is known for \(issuer)", hint: byHand) }
   }
 
   // MARK: - The way
@@ -89,21 +171,15 @@ struct OAuthLogin {
     return try client.signIn(.password, values, account: account)
   }
 
-  private func byBrowser(
-    _ client: OAuthClient, _ wishes: AuthorizationRequest.Wishes, _ account: String?
-  ) throws(Failure) -> SignedIn {
+  private func codeFromBrowser(
+    _ request: AuthorizationRequest, _ listener: LoopbackListener
+  ) throws(Failure) -> SharedSecret {
     try requirePerson(hint: "--grant client-credentials needs none")
-    let listener = try LoopbackListener(
-      host: settings.redirectHost, port: settings.redirectPort)
-    // Until the token is there nobody else may listen on the port.
-    defer { withExtendedLifetime(listener) {} }
-    let request = try AuthorizationRequest(
-      client, redirectURI: "http://\(listener.authority)\(settings.redirectPath)", wishes: wishes)
     let isOpen = Browser.open(request.url, environment: app.environment, before: app.before)
     app.console.notice(
       isOpen
         ? "Opening your browser. If nothing opens, visit:" : "No browser could be opened. Visit:")
-    app.console.notice("  " + request.url)
+    app.console.remark("  " + request.url)
     app.console.notice("Waiting for the browser (Ctrl-C ends; --no-browser for a code instead)")
     var code: SharedSecret?
     try listener.wait(path: settings.redirectPath, seconds: Self.patience) {
@@ -113,44 +189,27 @@ struct OAuthLogin {
       return .accepted
     }
     guard let code else { throw Failure(.answerNotUnderstood, "the browser brought no code") }
-    return try exchange(code, of: request, client, account)
+    return code
   }
 
-  private func byPaste(
-    _ client: OAuthClient, _ wishes: AuthorizationRequest.Wishes, _ account: String?
-  ) throws(Failure) -> SignedIn {
+  private func pastedCode(_ request: AuthorizationRequest) throws(Failure) -> SharedSecret {
     let terminal = try app.terminal(
       for: "a person at a browser", hint: "--grant client-credentials needs none")
-    // Nobody else may get the browser's visit; what it brings is pasted.
-    let listener = try LoopbackListener(
-      host: settings.redirectHost, port: settings.redirectPort)
-    defer { withExtendedLifetime(listener) {} }
-    let uri = "http://\(listener.authority)\(settings.redirectPath)"
-    let request = try AuthorizationRequest(client, redirectURI: uri, wishes: wishes)
     app.console.notice("Visit")
-    app.console.notice("  " + request.url)
+    app.console.remark("  " + request.url)
     let pasted = try terminal.ask(
       "and paste the address that the browser shows afterwards (it may say that it cannot connect)",
       onNextLine: true)
     let parts = pasted.utf8.split(
       separator: UInt8(ascii: "?"), maxSplits: 1, omittingEmptySubsequences: false)
-    guard parts.count == 2, parts[0].elementsEqual(uri.utf8),
+    guard parts.count == 2, parts[0].elementsEqual(request.redirectURI.utf8),
       case .code(let code) = try request.answer(query: String(decoding: parts[1], as: UTF8.self))
     else {
       throw Failure(
         .answerNotUnderstood, "\(profile.name): this is not the address of this sign-in",
-        hint: "it begins with \(uri)?")
+        hint: "it begins with \(request.redirectURI)?")
     }
-    return try exchange(code, of: request, client, account)
-  }
-
-  private func exchange(
-    _ code: SharedSecret, of request: AuthorizationRequest, _ client: OAuthClient,
-    _ account: String?
-  ) throws(Failure) -> SignedIn {
-    app.redactor.learn(code.secret)
-    return try client.signIn(
-      .authorizationCode, request.values(for: code), account: account, nonce: request.nonce)
+    return code
   }
 
   private func byCode(_ client: OAuthClient, _ account: String?) throws(Failure) -> SignedIn {
@@ -158,7 +217,7 @@ struct OAuthLogin {
     var device = try DeviceAuthorization(client)
     let left = Timestamp.spoken(device.expiresAt.seconds - Clock.now().seconds)
     app.console.notice("On any device visit")
-    app.console.notice("  \(device.page.text)")
+    app.console.remark("  \(device.page.text)")
     app.console.notice("and enter   \(device.userCode)   (\(left) left)")
     app.console.notice("You started this sign-in here; enter a code only if you did.")
     return try device.wait(client, account: account) { (seconds) throws(Failure) in

@@ -21,6 +21,7 @@ final class LoopbackListener {
     var descriptor: Int32
     var head: [UInt8] = []
     var isForbidden: Bool
+    var isAnswered = false
     var deadline: Double
   }
 
@@ -54,7 +55,17 @@ final class LoopbackListener {
   }
 
   deinit {
-    for descriptor in listeners + connections.map(\.descriptor) { close(descriptor) }
+    listeners.forEach { close($0) }
+    for connection in connections { Self.drop(connection) }
+  }
+
+  /// Closes a connection without a wait in the kernel (TIME_WAIT): the port must be free for the
+  /// next sign-in, and only this side may be made to wait for it.
+  private static func drop(_ connection: Connection) {
+    var now = linger(l_onoff: 1, l_linger: 0)
+    setsockopt(
+      connection.descriptor, SOL_SOCKET, SO_LINGER, &now, socklen_t(MemoryLayout<linger>.size))
+    close(connection.descriptor)
   }
 
   private static func taken(_ host: String, _ port: UInt16) -> Failure {
@@ -140,7 +151,7 @@ final class LoopbackListener {
   }
 
   private func drop(_ isOver: (Connection) -> Bool) {
-    for connection in connections where isOver(connection) { close(connection.descriptor) }
+    for connection in connections where isOver(connection) { Self.drop(connection) }
     connections.removeAll(where: isOver)
   }
 
@@ -184,8 +195,10 @@ final class LoopbackListener {
       return false
     }
     connections[index].head += buffer[..<count]
-    guard let request = BrowserRequest(connections[index].head) else { return false }
-    defer { drop { $0.descriptor == descriptor } }
+    guard !connections[index].isAnswered, let request = BrowserRequest(connections[index].head)
+    else { return false }
+    // The browser has all of the page by its length, and closes.
+    connections[index].isAnswered = true
     if connections[index].isForbidden {
       Self.reply(403, "This sign-in belongs to another user.", to: descriptor)
       return false
@@ -225,7 +238,6 @@ final class LoopbackListener {
       """
     let bytes = Array(page.utf8)
     _ = send(descriptor, bytes, bytes.count, Int32(MSG_NOSIGNAL))
-    shutdown(descriptor, Int32(SHUT_WR))
   }
 }
 

@@ -1,0 +1,55 @@
+/// A challenge of the header WWW-Authenticate: `Bearer realm="x", error="invalid_token"` (RFC 9110,
+/// section 11.6.1).
+package struct Challenge {
+  /// The scheme in lower case.
+  package let scheme: String
+  private var parameters: [(name: String, value: String)] = []
+
+  private init(scheme: String) { self.scheme = scheme.asciiLowercased }
+
+  /// The value of a parameter; its name is compared in any case.
+  package subscript(name: String) -> String? {
+    parameters.first { $0.name.equalsIgnoringCase(name) }?.value
+  }
+
+  /// Returns the challenges in `values`, the values of all such headers of an answer, as far as they
+  /// can be read.
+  package static func all(in values: [String]) -> [Challenge] {
+    var challenges: [Challenge] = []
+    for value in values {
+      var bytes = Array(value.utf8)[...]
+      while true {
+        bytes = bytes.drop { " \t,".utf8.contains($0) }
+        let word = bytes.prefix { !" \t,=\"".utf8.contains($0) }
+        guard !word.isEmpty else { break }
+        bytes = bytes.dropFirst(word.count)
+        let text = String(decoding: word, as: UTF8.self)
+        let rest = bytes.drop { $0 == 0x20 || $0 == 0x09 }
+        // A name is followed by `=`; a scheme by a space, and by nothing at the end.
+        guard rest.first == UInt8(ascii: "="), !challenges.isEmpty else {
+          challenges.append(Challenge(scheme: text))
+          continue
+        }
+        bytes = rest.dropFirst().drop { $0 == 0x20 || $0 == 0x09 }
+        var found: String
+        if bytes.first == UInt8(ascii: "\"") {
+          bytes = bytes.dropFirst()
+          found = bytes.popQuoted()
+        } else {
+          let token = bytes.prefix { !" \t,".utf8.contains($0) }
+          bytes = bytes.dropFirst(token.count)
+          found = String(decoding: token, as: UTF8.self)
+        }
+        challenges[challenges.count - 1].parameters.append((text, found))
+      }
+    }
+    return challenges
+  }
+}
+
+extension ResponseHead {
+  /// The Bearer challenge of the answer (RFC 6750, section 3); nil without one.
+  package var bearerChallenge: Challenge? {
+    Challenge.all(in: all("WWW-Authenticate")).first { $0.scheme == "bearer" }
+  }
+}
