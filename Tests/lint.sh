@@ -60,8 +60,8 @@ door 'libcurl is spoken to by these files of one room' "${import}CCurl\\b" \
   Sources/AuthKit/HTTP/Curl/Curl*.swift Sources/AuthKit/HTTP/URL/WebURL.swift
 door 'libsecret is spoken to by these files' "${import}CLibsecret\\b" \
   Sources/AuthKit/Stores/SecretService/SecretService{Bus,Prompt}.swift
-door 'libcrypto is called by this one file' "${import}CCrypto\\b" \
-  Sources/AuthKit/Base/Crypto.swift
+door 'libcrypto is called by these two files' "${import}CCrypto\\b" \
+  Sources/AuthKit/Base/{Crypto,SigningKey}.swift
 door 'TOML is read and edited by this one file' '\bTOML(Parser|Edit)\.' \
   Sources/AuthKit/Profiles/TOMLDocument.swift Sources/AuthKit/Profiles/TOML/TOMLEdit.swift
 never 'the TOML reader could be lifted out: it knows no type of another room' \

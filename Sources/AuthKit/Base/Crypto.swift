@@ -189,7 +189,8 @@ package enum Crypto {
     }
   }
 
-  private static func opened() throws(Failure) -> authctl_crypto {
+  /// Returns libcrypto's functions.
+  static func opened() throws(Failure) -> authctl_crypto {
     guard let functions = authctl_crypto() else {
       throw Failure(
         .storeMissing, "libcrypto 3 of OpenSSL is not installed", hint: "apt install libssl3")

@@ -9,6 +9,8 @@ package struct AuthorizationServer {
   package private(set) var endpoints: [Endpoint: String]
   /// How clients may prove who they are at the token endpoint; nil if the metadata does not say.
   package private(set) var authenticationMethods: [String]?
+  /// The algorithms of clients' assertions; nil if the metadata does not say.
+  package private(set) var signingAlgorithms: [String]?
   /// Whether answers to authorization requests name the issuer (RFC 9207, section 3).
   package private(set) var namesItselfInAnswers = false
 
@@ -85,6 +87,8 @@ package struct AuthorizationServer {
       endpoints[endpoint] = metadata[endpoint.rawValue]?.text
     }
     authenticationMethods = Self.texts(metadata["token_endpoint_auth_methods_supported"])
+    signingAlgorithms = Self.texts(
+      metadata["token_endpoint_auth_signing_alg_values_supported"])
     namesItselfInAnswers =
       metadata["authorization_response_iss_parameter_supported"] == .bool(true)
   }

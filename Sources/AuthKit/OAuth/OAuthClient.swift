@@ -55,17 +55,30 @@ package struct OAuthClient {
     _ clientID: String, _ secret: SharedSecret?
   ) throws(Failure) {
     let method = settings.clientAuthentication ?? usualMethod(hasSecret: secret != nil)
-    guard method != .none else { return }
+    notes[OAuthSettings.clientMethod.member] = method.rawValue
+    switch method {
+    case .none: return
+    case .privateKeyJWT:
+      notes[OAuthSettings.clientAlgorithm.member] = try ClientAssertion.algorithm(
+        of: settings, among: server.signingAlgorithms)
+      return
+    case .basic, .post, .secretJWT: break
+    }
     guard let secret else {
       throw Failure(
         .inputNeeded, "\(api.profile.name): a client secret is required",
         hint: Template.Name.clientSecret.wayToGive)
     }
-    guard method == .basic else {
-      credential[.clientSecret] = secret
-      return
+    switch method {
+    case .basic: credential[OAuthSettings.clientBasic] = Self.basic(clientID, secret)
+    case .secretJWT: credential[OAuthSettings.assertionSecret] = secret
+    default: credential[.clientSecret] = secret
     }
-    // Form-encoded before they are joined: both may hold a colon (RFC 6749, section 2.3.1).
+  }
+
+  /// Returns id and secret for HTTP Basic (RFC 6749, section 2.3.1).
+  private static func basic(_ clientID: String, _ secret: SharedSecret) -> SharedSecret {
+    // Form-encoded before they are joined: both may hold a colon.
     var joined = SecretBuilder()
     var id = clientID
     id.withUTF8 { joined.appendFormEncoded(UnsafeRawBufferPointer($0)) }
@@ -73,12 +86,13 @@ package struct OAuthClient {
     secret.withBytes { joined.appendFormEncoded($0) }
     var encoded = SecretBuilder()
     joined.secret().withBytes { encoded.appendBase64($0) }
-    credential[OAuthSettings.clientBasic] = SharedSecret(encoded.secret())
+    return SharedSecret(encoded.secret())
   }
 
   /// The method if the profile names none: what the metadata allows, HTTP Basic if it does not say
   /// (RFC 8414, section 2).
   private func usualMethod(hasSecret: Bool) -> OAuthSettings.ClientAuthentication {
+    if settings.clientKey != nil { return .privateKeyJWT }
     guard hasSecret else { return .none }
     let methods = server.authenticationMethods ?? []
     let isPostOnly = !methods.contains("client_secret_basic") && methods.contains("client_secret_post")

@@ -1,6 +1,6 @@
 internal import Glibc
 
-/// A file that a profile names: `network.ca_file`, `client_cert`, `client_key`.
+/// A file that a profile names: `network.ca_file`, `client_cert`, `client_key`, `oauth.client_key`.
 enum NamedFile {
   /// The maximum size; a system's CA bundle has about a fifth of a MiB.
   private static let largest = 16 << 20
@@ -27,5 +27,31 @@ enum NamedFile {
       contents.count <= largest
     else { return "" }
     return (try? Crypto.sha256Hex(contents.withBytes { Array($0) })) ?? ""
+  }
+
+  /// Returns the content of the file at `path`, which holds a secret.
+  ///
+  /// - Parameter key: the key of the profile that names the file.
+  /// - Throws: `failed` when it cannot be read, or when others may read it too.
+  static func secret(_ path: String, key: String) throws(Failure) -> Secret {
+    let shown = "\(key): \(DisplayText.oneLine(path))"
+    let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
+    guard descriptor >= 0 else {
+      throw Failure(.failed, "\(shown): \(String(cString: strerror(errno)))")
+    }
+    defer { close(descriptor) }
+    var status = stat()
+    guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
+      throw Failure(.failed, "\(shown): is not a file")
+    }
+    guard status.st_mode & 0o077 == 0 else {
+      throw Failure(
+        .failed, "\(shown): other users may read this key",
+        hint: DisplayText.shellCommand(["chmod", "600", path]))
+    }
+    guard let contents = try? Descriptor.contents(descriptor, limit: 65_536) else {
+      throw Failure(.failed, "\(shown): cannot be read")
+    }
+    return contents
   }
 }

@@ -8,6 +8,14 @@ extension OAuthSettings {
   package static let clientID = Template.Name.session("client_id")
   /// The placeholder of id and secret in base64, for `client_secret_basic`; else without a value.
   package static let clientBasic = Template.Name.session("client_basic")
+  /// The placeholders of the client's assertion and its type, which are made for each request
+  /// (RFC 7523, section 2.2).
+  static let assertion = Template.Name.session("client_assertion")
+  static let assertionType = Template.Name.session("client_assertion_type")
+  /// What the session keeps for them: the method, the algorithm of the key, the client secret.
+  static let clientMethod = Template.Name.session("client_auth")
+  static let clientAlgorithm = Template.Name.session("client_alg")
+  static let assertionSecret = Template.Name.session("assertion_secret")
   /// The placeholder of the `grant_type` that renews the session; without a value none does.
   package static let renewalGrant = Template.Name.session("renewal_grant")
   /// The placeholders of scope and audience of a new token request, for a session that renews
@@ -123,8 +131,10 @@ extension OAuthSettings {
     ]
     let client: [(String, [Template.Piece])] = [
       ("client_id", [.value(Self.clientID)]), ("client_secret", [.value(.clientSecret)]),
+      ("client_assertion_type", [.value(Self.assertionType)]),
+      ("client_assertion", [.value(Self.assertion)]),
     ]
-    let mayLack = optional + [.clientSecret]
+    let mayLack = optional + [.clientSecret, Self.assertionType, Self.assertion]
     call.body = .object(
       (fields + client).map { name, pieces in
         RecipeRequest.Field(

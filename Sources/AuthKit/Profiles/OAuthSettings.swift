@@ -32,6 +32,10 @@ package struct OAuthSettings: Sendable {
     case basic = "client_secret_basic"
     /// By the parameter `client_secret`.
     case post = "client_secret_post"
+    /// By an assertion under a MAC of the client secret (OpenID Connect Core 1.0, section 9).
+    case secretJWT = "client_secret_jwt"
+    /// By an assertion that the client's key signs (RFC 7523).
+    case privateKeyJWT = "private_key_jwt"
   }
 
   /// A URL of the authorization server, by its name in the metadata (RFC 8414, section 2; RFC 8628,
@@ -63,6 +67,8 @@ package struct OAuthSettings: Sendable {
   package var isRegistered = false
   /// nil if the metadata decides.
   package var clientAuthentication: ClientAuthentication?
+  /// The file with the client's private key, in PEM.
+  package var clientKey: String?
   /// The scopes to ask for, separated by spaces (RFC 6749, section 3.3).
   package var scope: String?
   /// The parameter `audience`.
@@ -112,6 +118,7 @@ extension RecipeReader {
       "oauth.client_auth", of: OAuthSettings.ClientAuthentication.self)
     oauth.clientID = try values.text("oauth.client_id")
     oauth.isRegistered = try values.flag("oauth.registered") ?? false
+    oauth.clientKey = try fileName("oauth.client_key")
     oauth.scope = try values.texts("oauth.scope")?.joined(separator: " ")
     oauth.audience = try values.text("oauth.audience")
     oauth.resources = try values.texts("oauth.resource") ?? []

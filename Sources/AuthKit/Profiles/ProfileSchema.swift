@@ -105,7 +105,8 @@ enum ProfileSchema {
       Key(
         name: "oauth.client_auth",
         kind: .choice(OAuthSettings.ClientAuthentication.allCases.map(\.rawValue))),
-      Key(name: "oauth.scope", kind: .texts), Key(name: "oauth.audience", kind: .text),
+      Key(name: "oauth.client_key", kind: .text), Key(name: "oauth.scope", kind: .texts),
+      Key(name: "oauth.audience", kind: .text),
       Key(name: "oauth.resource", kind: .texts), Key(name: "oauth.parameters", kind: .textTable),
       Key(name: "oauth.token_parameters", kind: .textTable),
       Key(name: "oauth.redirect_host", kind: .choice(["127.0.0.1", "[::1]", "localhost"])),

@@ -292,7 +292,8 @@ struct RecipeReader {
     return texts
   }
 
-  private func fileName(_ key: String) throws(Failure) -> String? {
+  /// Reads the name of a file; a relative one refers to the profile's folder.
+  func fileName(_ key: String) throws(Failure) -> String? {
     guard let text = try values.text(key) else { return nil }
     if text.utf8.first == UInt8(ascii: "/") { return text }
     guard text.utf8.first != UInt8(ascii: "~") else {

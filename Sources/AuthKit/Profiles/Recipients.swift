@@ -54,6 +54,10 @@ extension Profile {
       let origin = try WebURL(text, from: .person).origin
       add(origin, "browser, codes", value.key, "\(value.key) is \(origin)")
     }
+    if let key = recipe.oauth?.clientKey {
+      found.risks.append(
+        ("oauth.client_key", "client_key = \(DisplayText.oneLine(key)): it signs requests"))
+    }
     found.risks += secretsInURLs + network.risks
     return found
   }

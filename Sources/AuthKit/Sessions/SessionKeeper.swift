@@ -214,6 +214,20 @@ package final class SessionKeeper {
     }
   }
 
+  /// Ends the registration of the client that `session` belongs to (RFC 7592, section 2.3).
+  ///
+  /// - Throws: `usage` when authctl did not register it; `client_error`, `server_error` when the
+  ///   server refuses; what sending throws.
+  package func unregister(_ session: Session) throws(Failure) {
+    guard let call = profile.recipe.unregister, api.canFill(call, with: session) else {
+      throw Failure(
+        .usage, "\(profile.name): authctl did not register the client of this session")
+    }
+    let answer = try api.send(
+      call, values: api.values(of: session), permitted: session.signInLimits)
+    try api.refuse(answer, of: call, what: "to end the registration", refused: [])
+  }
+
   /// Revokes a session that is not, or no longer, stored.
   package func revoke(_ session: Session) -> (Bool?, Failure?) {
     var session = session

@@ -163,6 +163,10 @@ package final class RecipeClient {
     _ onAnswer: (_ status: Int) -> Void = { _ in }
   ) throws(Failure) -> RecipeResponse {
     if let refusal { throw refusal }
+    var values = values
+    if call.isEndpoint {
+      try ClientAssertion.add(to: &values, settings: profile.recipe.oauth, now: clock())
+    }
     let request = try request(for: call, values: values, cookies: cookies)
     let origin = request.url.origin
     // The URL of an endpoint is one that the session fixed at sign-in.

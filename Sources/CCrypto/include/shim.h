@@ -6,9 +6,12 @@
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 #include <openssl/kdf.h>
+#include <openssl/pem.h>
 
 // Those of EVP_MD_CTX and HMAC are used by Tests/DemoAPI only.
 #define AUTHCTL_CRYPTO_FUNCTIONS(X)                                            \
+  X(BIO_free)                                                                  \
+  X(BIO_new_mem_buf)                                                           \
   X(EVP_CIPHER_CTX_ctrl)                                                       \
   X(EVP_CIPHER_CTX_free)                                                       \
   X(EVP_CIPHER_CTX_new)                                                        \
@@ -18,6 +21,8 @@
   X(EVP_Digest)                                                                \
   X(EVP_DigestFinal_ex)                                                        \
   X(EVP_DigestInit_ex)                                                         \
+  X(EVP_DigestSign)                                                            \
+  X(EVP_DigestSignInit)                                                        \
   X(EVP_DigestUpdate)                                                          \
   X(EVP_MD_CTX_free)                                                           \
   X(EVP_MD_CTX_new)                                                            \
@@ -28,11 +33,18 @@
   X(EVP_PKEY_CTX_set1_hkdf_key)                                                \
   X(EVP_PKEY_CTX_set1_hkdf_salt)                                               \
   X(EVP_PKEY_CTX_set_hkdf_md)                                                  \
+  X(EVP_PKEY_CTX_set_rsa_padding)                                              \
+  X(EVP_PKEY_CTX_set_rsa_pss_saltlen)                                          \
   X(EVP_PKEY_derive)                                                           \
   X(EVP_PKEY_derive_init)                                                      \
+  X(EVP_PKEY_free)                                                             \
+  X(EVP_PKEY_get_base_id)                                                      \
+  X(EVP_PKEY_get_bits)                                                         \
   X(EVP_aes_256_gcm)                                                           \
   X(EVP_sha256)                                                                \
-  X(HMAC)
+  X(EVP_sha384)                                                                \
+  X(HMAC)                                                                      \
+  X(PEM_read_bio_PrivateKey)
 
 struct authctl_crypto {
 #define AUTHCTL_FIELD(name) __typeof__(name) *_Nonnull name;

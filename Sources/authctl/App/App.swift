@@ -64,7 +64,7 @@ final class App {
   private static func folder(
     _ environment: [String: String], own: Variable, xdg: String, inHome: String
   ) -> String {
-    if let folder = environment[own] { return absolute(folder) }
+    if let folder = environment[own] { return File.absolute(folder) }
     // The XDG specification: ignore a relative path.
     if let folder = environment[xdg], folder.utf8.first == UInt8(ascii: "/") {
       return folder + "/authctl"
@@ -92,13 +92,6 @@ final class App {
       knownHome(environment) == nil
     else { return nil }
     return "no home folder here: set HOME or AUTHCTL_CONFIG_DIR, or give -p FILE"
-  }
-
-  private static func absolute(_ path: String) -> String {
-    guard path.utf8.first != UInt8(ascii: "/"), let current = getcwd(nil, 0) else { return path }
-    defer { free(current) }
-    // If the current folder's name is not valid UTF-8, the relative path still works.
-    return String(validatingCString: current).map { $0 + "/" + path } ?? path
   }
 
   // MARK: - Configuration

@@ -14,6 +14,11 @@ struct OAuthOptions: ParsableArguments {
   var clientID: String?
 
   @Option(
+    name: .customLong("client-key"), parsing: .unconditional,
+    help: ArgumentHelp("Sign the client's requests with this key (PEM).", valueName: "file"))
+  var clientKey: String?
+
+  @Option(
     parsing: .unconditional,
     help: ArgumentHelp(
       "How to get a token: authorization-code, device-code, client-credentials or password.",
@@ -36,7 +41,7 @@ struct OAuthOptions: ParsableArguments {
   var audience: String?
 
   /// Whether no option is given that only a new profile takes.
-  var isEmpty: Bool { issuer == nil && clientID == nil }
+  var isEmpty: Bool { issuer == nil && clientID == nil && clientKey == nil }
 
   /// Returns `settings` with what the options ask for in one sign-in.
   ///
@@ -62,7 +67,8 @@ struct OAuthOptions: ParsableArguments {
   var settings: [(key: String, value: JSONValue)] {
     var settings: [(key: String, value: JSONValue)] = []
     for (key, text) in [
-      ("issuer", issuer), ("grant", grant), ("client_id", clientID), ("audience", audience),
+      ("issuer", issuer), ("grant", grant), ("client_id", clientID), ("client_key", clientKey.map(File.absolute)),
+      ("audience", audience),
     ] {
       if let text { settings.append(("oauth." + key, .string(text))) }
     }

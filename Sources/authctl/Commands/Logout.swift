@@ -28,12 +28,18 @@ struct Logout: Command {
     help: "Keep the session and fail when the server cannot end it.")
   var requireRevocation = false
 
+  @Flag(help: "End the registration of the client too, which authctl made at the sign-in.")
+  var unregister = false
+
   @OptionGroup var output: JSONOutput
   @OptionGroup(title: "Global options") var globals: Globals
 
   var wantsJSON: Bool { output.json }
 
   func run(in app: App) throws(Failure) -> Int32 {
+    guard !unregister || !all else {
+      throw Failure(.usage, "--unregister and --all cannot be used together")
+    }
     var failures: [Failure] = []
     let ends =
       all && globals.profile == nil
@@ -77,7 +83,9 @@ struct Logout: Command {
     var ends: [End] = []
     for account in accounts {
       do throws(Failure) {
+        let registered = unregister ? try keeper.read(account) : nil
         var end = try keeper.end(account, requireRevocation: requireRevocation)
+        if let registered { try endRegistration(of: registered, keeper, app) }
         try others?.end(account, requireRevocation: requireRevocation, into: &end)
         ends.append((profile.name, end))
       } catch {
@@ -96,6 +104,20 @@ struct Logout: Command {
       app.console.warn("\(variable) is still set and serves \(profile.name)")
     }
     return ends
+  }
+
+  /// Ends the registration of the client (RFC 7592) and forgets its ID.
+  private func endRegistration(
+    of session: Session, _ keeper: SessionKeeper, _ app: App
+  ) throws(Failure) {
+    try keeper.unregister(session)
+    let profile = keeper.api.profile
+    if profile.file == app.profiles.path(of: profile.name) {
+      try app.profiles.change(
+        profile.name, set: [],
+        unset: ["oauth.client_id", "oauth.registered", "oauth.redirect_port"])
+    }
+    app.console.notice("Unregistered the client of \(profile.name).")
   }
 
   /// Returns the profile; nil when none exists, which is no failure for a logout. Without a home

@@ -36,7 +36,7 @@ struct OAuthLogin {
     if let given = try asker.reader.read(.clientSecret) { secret = SharedSecret(given) }
     let server = try keeper.api.authorizationServer(settings)
     let grant = grant(server, hasSecret: secret != nil)
-    if secret == nil, grant == .clientCredentials { secret = try askForSecret() }
+    if secret == nil, settings.clientKey == nil, grant == .clientCredentials { secret = try askForSecret() }
     // A redirect URI may be compared as a whole: the port comes before the registration.
     let listener = try grant == .authorizationCode ? listen() : nil
     // Until the token is there nobody else may listen on the port.
@@ -133,8 +133,8 @@ struct OAuthLogin {
     if let grant = settings.grant { return grant }
     let grant: OAuthSettings.Grant
     let reason: String
-    if hasSecret, !app.mayAsk {
-      (grant, reason) = (.clientCredentials, "a client secret, and nobody to ask")
+    if hasSecret || settings.clientKey != nil, !app.mayAsk {
+      (grant, reason) = (.clientCredentials, "a client secret or key, and nobody to ask")
     } else if opensBrowser {
       (grant, reason) = (.authorizationCode, "a browser is there")
     } else if server.endpoints[.deviceAuthorization] != nil {

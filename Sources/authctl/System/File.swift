@@ -3,6 +3,13 @@ internal import Glibc
 
 /// Functions for files that the command line names.
 enum File {
+  /// Returns a path that does not depend on the working folder.
+  static func absolute(_ path: String) -> String {
+    guard path.utf8.first != UInt8(ascii: "/"), let folder = getcwd(nil, 0) else { return path }
+    defer { free(folder) }
+    return String(validatingCString: folder).map { $0 + "/" + path } ?? path
+  }
+
   /// Returns the whole text of a small file; `-` is standard input.
   ///
   /// - Throws: `failed` when it cannot be read, `usage` when it is larger than 64 KiB or not UTF-8.

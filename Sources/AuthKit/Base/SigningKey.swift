@@ -1,0 +1,136 @@
+internal import CCrypto
+
+/// A private key that signs JSON Web Signatures (RFC 7515; RFC 7518, section 3.1; RFC 8037).
+struct SigningKey: ~Copyable {
+  /// The algorithms, by their names in the header `alg`.
+  enum Algorithm: String {
+    case rs256 = "RS256"
+    case ps256 = "PS256"
+    case es256 = "ES256"
+    case es384 = "ES384"
+    case edDSA = "EdDSA"
+  }
+
+  /// What the key can do, the usual algorithm first.
+  let algorithms: [Algorithm]
+  private let crypto: authctl_crypto
+  private let key: OpaquePointer
+
+  /// Reads a key in PEM: PKCS #8, PKCS #1 or SEC 1, without a passphrase.
+  ///
+  /// https://docs.openssl.org/3.0/man3/PEM_read_bio_PrivateKey/
+  ///
+  /// - Parameter name: the file's name, for messages.
+  /// - Throws: `failed` for what is no such key.
+  init(pem: borrowing Secret, name: String) throws(Failure) {
+    let crypto = try Crypto.opened()
+    let found = pem.withBytes { bytes -> OpaquePointer? in
+      guard let source = crypto.BIO_new_mem_buf(bytes.baseAddress, Int32(clamping: bytes.count))
+      else { return nil }
+      defer { _ = crypto.BIO_free(source) }
+      // Without this libcrypto would ask for a passphrase on the terminal.
+      return crypto.PEM_read_bio_PrivateKey(source, nil, { _, _, _, _ in -1 }, nil)
+    }
+    guard let found else {
+      throw Failure(
+        .failed, "\(name): is not a private key in PEM without a passphrase",
+        hint: "openssl pkey -in FILE -out KEY.pem writes one")
+    }
+    let algorithms = Self.algorithms(
+      crypto.EVP_PKEY_get_base_id(found), bits: crypto.EVP_PKEY_get_bits(found))
+    guard !algorithms.isEmpty else {
+      crypto.EVP_PKEY_free(found)
+      throw Failure(
+        .failed, "\(name): is neither RSA of 2048 bits or more, nor P-256, P-384 or Ed25519")
+    }
+    (self.crypto, key, self.algorithms) = (crypto, found, algorithms)
+  }
+
+  private static func algorithms(_ type: Int32, bits: Int32) -> [Algorithm] {
+    switch (type, bits) {
+    case (EVP_PKEY_RSA, 2048...): [.rs256, .ps256]
+    case (EVP_PKEY_EC, 256): [.es256]
+    case (EVP_PKEY_EC, 384): [.es384]
+    case (EVP_PKEY_ED25519, _): [.edDSA]
+    default: []
+    }
+  }
+
+  deinit { crypto.EVP_PKEY_free(key) }
+
+  /// Signs `bytes`; an ECDSA signature is the two numbers one after the other (RFC 7518,
+  /// section 3.4).
+  ///
+  /// https://docs.openssl.org/3.0/man3/EVP_DigestSignInit/
+  func sign(_ bytes: [UInt8], by algorithm: Algorithm) throws(Failure) -> [UInt8] {
+    let refusal = Failure(.failed, "libcrypto refuses to sign by \(algorithm.rawValue)")
+    guard let context = crypto.EVP_MD_CTX_new() else { throw refusal }
+    defer { crypto.EVP_MD_CTX_free(context) }
+    let digest: OpaquePointer? =
+      switch algorithm {
+      case .edDSA: nil
+      case .es384: crypto.EVP_sha384()
+      case .rs256, .ps256, .es256: crypto.EVP_sha256()
+      }
+    var parameters: OpaquePointer?
+    guard crypto.EVP_DigestSignInit(context, &parameters, digest, nil, key) == 1 else {
+      throw refusal
+    }
+    if algorithm == .ps256 {
+      guard crypto.EVP_PKEY_CTX_set_rsa_padding(parameters, RSA_PKCS1_PSS_PADDING) == 1,
+        crypto.EVP_PKEY_CTX_set_rsa_pss_saltlen(parameters, RSA_PSS_SALTLEN_DIGEST) == 1
+      else { throw refusal }
+    }
+    var count = 0
+    guard crypto.EVP_DigestSign(context, nil, &count, bytes, bytes.count) == 1 else {
+      throw refusal
+    }
+    var signature = [UInt8](repeating: 0, count: count)
+    guard crypto.EVP_DigestSign(context, &signature, &count, bytes, bytes.count) == 1 else {
+      throw refusal
+    }
+    signature.removeLast(signature.count - count)
+    let size: Int? =
+      switch algorithm {
+      case .es256: 32
+      case .es384: 48
+      case .rs256, .ps256, .edDSA: nil
+      }
+    guard let size else { return signature }
+    guard let joined = Self.joined(signature, size: size) else { throw refusal }
+    return joined
+  }
+
+  /// Returns the two numbers of a DER sequence (RFC 3279, section 2.2.3), each in `size` bytes.
+  private static func joined(_ der: [UInt8], size: Int) -> [UInt8]? {
+    var rest = der[...]
+    guard rest.popFirst() == 0x30, let length = rest.popFirst(), length < 0x80 else { return nil }
+    var joined: [UInt8] = []
+    for _ in 0..<2 {
+      guard rest.popFirst() == 0x02, let count = rest.popFirst(), count <= rest.count else {
+        return nil
+      }
+      let number = rest.prefix(Int(count)).drop { $0 == 0 }
+      rest = rest.dropFirst(Int(count))
+      guard number.count <= size else { return nil }
+      joined += [UInt8](repeating: 0, count: size - number.count) + number
+    }
+    return joined
+  }
+}
+
+extension Crypto {
+  /// Returns HMAC-SHA256 (RFC 2104): 32 bytes.
+  static func hmac(_ bytes: [UInt8], key: SharedSecret) throws(Failure) -> [UInt8] {
+    let crypto = try opened()
+    var code = [UInt8](repeating: 0, count: 32)
+    var count: UInt32 = 32
+    let result = key.withBytes { key in
+      crypto.HMAC(
+        crypto.EVP_sha256(), key.baseAddress, Int32(clamping: key.count), bytes, bytes.count, &code,
+        &count)
+    }
+    guard result != nil, count == 32 else { throw Failure(.failed, "libcrypto refuses HMAC") }
+    return code
+  }
+}
