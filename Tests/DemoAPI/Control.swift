@@ -3,6 +3,7 @@ import Foundation
 /// Endpoints by which a test looks behind the counter; they are neither counted nor tricked.
 struct Control: Sendable {
   let accounts: Accounts
+  let oauth: OAuth
   let tricks: Tricks
   let recorder: Recorder
   let raw: RawListener?
@@ -17,8 +18,14 @@ struct Control: Sendable {
         return reply(["message": "A JSON object with a path is wanted."], 400)
       }
       await tricks.add(trick)
-    case "POST /expire": await accounts.expireAccessTokens()
+    case "POST /expire":
+      await accounts.expireAccessTokens()
+      await oauth.expireAccessTokens()
+    case "GET /oauth-settings": return reply(await oauth.settings.description)
+    case "POST /oauth-settings":
+      if let complaint = await oauth.change(fields) { return reply(["message": complaint], 400) }
     case "POST /reset":
+      await oauth.resetSettings()
       await tricks.clear()
       await recorder.clear()
       raw?.reset()
