@@ -1,7 +1,7 @@
 import Foundation
 
-/// OAuth 2.0 and OpenID Connect: an authorization server, and an API of its own at /oauth-api. It
-/// keeps to the standards; `POST /oauth-settings` makes it misbehave.
+/// An OAuth 2.0 authorization server and OpenID provider, with an API at /oauth-api that accepts its
+/// tokens. It follows the standards; `POST /oauth-settings` makes it misbehave.
 actor OAuth {
   let accounts: Accounts
   let signer: Signer
@@ -12,9 +12,9 @@ actor OAuth {
   var pushed: [String: (form: Form, expires: Date)] = [:]
   var tokens: [String: Token] = [:]
   var devices: [String: Device] = [:]
-  /// Families of tokens that are over.
+  /// The families of revoked tokens.
   var revoked: Set<String> = []
-  /// The `jti` of assertions and proofs that came already.
+  /// The `jti` of all assertions and proofs so far.
   var seen: Set<String> = []
   var nonces: Set<String> = []
   lazy var key = SigningKey()
@@ -24,7 +24,7 @@ actor OAuth {
     settings = OAuthSettings(rotate: options.rotate)
   }
 
-  /// Where a request came: which origin, by the Host header, and which issuer there.
+  /// The origin (from the Host header) and the issuer that a request addresses.
   struct Place: Sendable {
     let origin: String
     /// The origin, or the tenant below it.
@@ -45,11 +45,11 @@ actor OAuth {
     }
   }
 
-  /// What somebody has permitted a client.
+  /// What a client is permitted, and by whom.
   struct Grant: Sendable {
     var family = UUID().uuidString
     let client: String
-    /// nil: the client itself.
+    /// nil: the client acts for itself.
     var user: Accounts.User?
     var subject: String
     var scope: [String]
@@ -61,8 +61,8 @@ actor OAuth {
     var jkt: String?
     let since = Int(Date().timeIntervalSince1970)
 
-    /// Whether no resource is wanted that the authorization did not name. One that named none
-    /// gives its token anyway, for which `resource_required` has no use.
+    /// Whether the authorization request named every resource in `form`. If it named none, the
+    /// token is issued anyway; with `resource_required` the API rejects it.
     func covers(_ form: Form) -> Bool {
       resource.isEmpty || form.all("resource").allSatisfy(resource.contains)
     }
@@ -110,9 +110,9 @@ actor OAuth {
 
   // MARK: Control
 
-  /// What is wrong with the changes, or nil when they are made.
+  /// Applies changes to the switches; returns an error message if it cannot.
   func change(_ fields: JSON?) -> JSON? {
-    guard case .object(let changes)? = fields else { return "A JSON object is wanted." }
+    guard case .object(let changes)? = fields else { return "The body must be a JSON object." }
     let actions = ["forget_clients", "forget_tokens"]
     for (name, _) in changes where !OAuthSettings.has(name) && !actions.contains(name) {
       return .string("There is no switch \(name).")
@@ -166,7 +166,7 @@ actor OAuth {
   }
 }
 
-/// RFC 6749, section 5.2, and its successors.
+/// An error response (RFC 6749, section 5.2) or challenge (RFC 6750, section 3).
 struct OAuthError: Error {
   let code: String
   let description: String
@@ -183,21 +183,21 @@ struct OAuthError: Error {
   }
 }
 
-/// The parameters of a request. One without a value counts as left out (RFC 6749, section 3.2).
+/// The parameters of a request. An empty one counts as absent (RFC 6749, section 3.2).
 struct Form: Sendable {
   var pairs: [(name: String, value: String)]
 
   init(_ pairs: [(name: String, value: String)]) { self.pairs = pairs }
 
-  /// The body of a request to an endpoint that takes forms only, and no parameter twice.
+  /// From a body that must be a form without repeated parameters.
   init(body request: Request) throws {
     guard request.mediaType == "application/x-www-form-urlencoded" else {
-      throw OAuthError("invalid_request", "The body has to be a form.")
+      throw OAuthError("invalid_request", "The body must be a form.")
     }
     pairs = Request.pairs(String(decoding: request.body, as: UTF8.self))
     for name in Set(pairs.map(\.name)).subtracting(["resource", "audience"])
     where all(name).count > 1 {
-      throw OAuthError("invalid_request", "\(name) came twice.")
+      throw OAuthError("invalid_request", "\(name) is repeated.")
     }
   }
 
@@ -218,7 +218,7 @@ struct Form: Sendable {
 extension String {
   var words: [String] { split(separator: " ").map(String.init) }
 
-  /// As a form and a query write it.
+  /// Percent-encoded for a form or a query.
   var formEncoded: String {
     let plain = CharacterSet(
       charactersIn: "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~")

@@ -1,6 +1,6 @@
 import Foundation
 
-/// What tokens are good for, and what becomes of them: RFC 6750, 7009, 7662, 9449, 9470 and 9728.
+/// The API, and the endpoints about tokens: RFC 6750, 7009, 7662, 9449, 9470 and 9728.
 extension OAuth {
   func api(_ request: Request, _ place: Place) throws -> Answer {
     try withToken(request, place) { token in
@@ -39,7 +39,7 @@ extension OAuth {
     "insufficient_user_authentication", "A stronger sign-in is needed.", status: 401,
     headers: [("acr_values", "urn:demo:strong"), ("max_age", "300")])
 
-  /// The `headers` of an error thrown in here are parameters of its challenge.
+  /// The `headers` of an error thrown by `answer` become parameters of the challenge.
   private func withToken(
     _ request: Request, _ place: Place, _ answer: (Token) throws -> Answer
   ) throws -> Answer {
@@ -93,7 +93,7 @@ extension OAuth {
     }
     if scheme == "DPoP" { members.append(("algs", "ES256 RS256")) }
     members += error.headers.filter { !isNonce($0) }.map { ($0, .string($1)) }
-    let parameters = settings.overlaid(members, by: "api_challenge", at: place)
+    let parameters = settings.overlaid(members, by: ["api_challenge"], at: place)
       .map { "\($0)=\"\($1.string ?? $1.text())\"" }
     return json(
       error.status == 403 ? 403 : 401, ["message": .string(error.description)],
@@ -115,11 +115,11 @@ extension OAuth {
             [
               ("sub", .string(token.grant.subject)), ("email", .string(user.email)),
               ("email_verified", true), ("name", .string(user.name)),
-            ], by: "userinfo", at: place)))
+            ], by: ["userinfo"], at: place)))
     }
   }
 
-  /// A refresh token takes its whole family along, an access token only itself.
+  /// Revoking a refresh token revokes its whole family.
   func revoke(_ request: Request, _ place: Place) throws -> Answer {
     let form = try Form(body: request)
     let client = try authenticate(request, form, place)
@@ -146,13 +146,13 @@ extension OAuth {
     ]
     if let user = grant.user { members.append(("username", .string(user.email))) }
     if let jkt = grant.jkt { members.append(("cnf", ["jkt": .string(jkt)])) }
-    return json(200, .object(settings.overlaid(members, by: "introspection", at: place)))
+    return json(200, .object(settings.overlaid(members, by: ["introspection"], at: place)))
   }
 
-  /// The token of a CI job, as GitHub gives it to a job that shows its request token.
+  /// An ID token for a CI job, in the format of GitHub Actions.
   func ciToken(_ request: Request, _ place: Place) -> Answer {
     guard request.bearer == "demo-ci-request-token" else {
-      return json(401, ["message": "The request token is wrong."])
+      return json(401, ["message": "The request token is not valid."])
     }
     let claims: JSON = [
       "iss": .string(place.issuer), "sub": "repo:demo/shop:ref:refs/heads/main",
@@ -164,7 +164,7 @@ extension OAuth {
 
   // MARK: Proof of possession (RFC 9449)
 
-  /// The thumbprint of the key that signed the proof; nil: there is no proof.
+  /// The thumbprint of the key that signed the proof; nil without a proof.
   func proof(
     _ request: Request, _ place: Place, nonce mode: String, token: String? = nil
   ) throws -> String? {
@@ -195,12 +195,12 @@ extension OAuth {
       if mode == "once" { nonces.remove(nonce) }
     }
     guard let id = claims["jti"]?.string, seen.insert("proof " + id).inserted else {
-      throw refuse("The proof came before.")
+      throw refuse("The proof was used before.")
     }
     return PublicKey.thumbprint(jwk)
   }
 
-  /// The next nonce, where each is good once.
+  /// The next nonce, if each works once.
   func newNonce(_ mode: String) -> [(String, String)] {
     settings.text(mode) == "once" ? [("DPoP-Nonce", freshNonce())] : []
   }
@@ -213,7 +213,7 @@ extension OAuth {
 }
 
 extension Request {
-  /// Whether a resource (RFC 8707) is this address or above it.
+  /// Whether a resource (RFC 8707) is this URL or its parent.
   func resourceBegins(with resource: String, _ place: OAuth.Place) -> Bool {
     let url = place.origin + path
     return url == resource || url.hasPrefix(resource + "/")

@@ -16,7 +16,7 @@ extension OAuth {
     if let uri = asked["request_uri"] {
       guard let (kept, expires) = pushed[uri], expires > Date(),
         kept["client_id"] == asked["client_id"]
-      else { return page(400, "This request_uri is unknown, used, or too old.") }
+      else { return page(400, "This request_uri is unknown, used, or expired.") }
       form = kept
     }
     guard let client = client(form["client_id"]) else {
@@ -27,7 +27,7 @@ extension OAuth {
     }
     do {
       if settings.flag("par_required"), asked["request_uri"] == nil {
-        throw OAuthError("invalid_request", "Only pushed requests are taken.")
+        throw OAuthError("invalid_request", "Only pushed requests are accepted.")
       }
       let scope = try check(form, client, place)
       let user: Accounts.User
@@ -63,10 +63,10 @@ extension OAuth {
     }
   }
 
-  /// What is granted: the scope that was asked for.
+  /// Returns the scope to grant.
   private func check(_ form: Form, _ client: OAuthClient, _ place: Place) throws -> [String] {
     guard form["response_type"] == "code" else {
-      throw OAuthError("unsupported_response_type", "response_type has to be code.")
+      throw OAuthError("unsupported_response_type", "response_type must be code.")
     }
     for name in Set(form.pairs.map(\.name)).subtracting(["resource"])
     where form.all(name).count > 1 {
@@ -74,7 +74,7 @@ extension OAuth {
     }
     if let challenge = form["code_challenge"] {
       guard form["code_challenge_method"] == "S256", challenge.utf8.count == 43 else {
-        throw OAuthError("invalid_request", "code_challenge_method has to be S256.")
+        throw OAuthError("invalid_request", "code_challenge_method must be S256.")
       }
     } else if client.isPublic {
       throw OAuthError("invalid_request", "code_challenge is missing.")
@@ -95,14 +95,14 @@ extension OAuth {
     return settings.text("grant_scope")?.words ?? asked
   }
 
-  /// RFC 8707: only what is here can be meant.
+  /// RFC 8707: the only resources are on this server.
   func checkTarget(_ form: Form, _ place: Place) throws {
     for resource in form.all("resource")
     where resource != place.origin && !resource.hasPrefix(place.origin + "/") {
       throw OAuthError("invalid_target", "\(resource) is not known here.")
     }
     if let audience = settings.text("required_audience"), form["audience"] != audience {
-      throw OAuthError("invalid_target", "The audience has to be \(audience).")
+      throw OAuthError("invalid_target", "The audience must be \(audience).")
     }
   }
 
@@ -121,7 +121,7 @@ extension OAuth {
     return json(201, ["request_uri": .string(uri), "expires_in": 90])
   }
 
-  // MARK: The way back
+  // MARK: Redirect
 
   private func sendBack(
     _ result: [(String, JSON)], _ form: Form, _ redirect: String, _ request: Request,
@@ -131,7 +131,7 @@ extension OAuth {
     if let state = form["state"] { members.append(("state", .string(state))) }
     let issuer = ("iss", JSON.string(place.issuer))
     members = settings.flag("iss_first") ? [issuer] + members : members + [issuer]
-    let pairs = settings.overlaid(members, by: "authorize", at: place).flatMap { name, value in
+    let pairs = settings.overlaid(members, by: ["authorize"], at: place).flatMap { name, value in
       (value.array ?? [value]).map { (name, $0.string ?? $0.text()) }
     }
     var target = redirect
@@ -154,7 +154,7 @@ extension OAuth {
       headers: [("Location", target + mark + query), ("Cache-Control", "no-store")])
   }
 
-  /// Its fields go to the address of the page itself, so that nothing has to be repeated in it.
+  /// The form posts to its own URL, which has the parameters of the request.
   private func signInForm(
     _ client: OAuthClient, _ scope: [String], refused: Bool = false
   ) -> Answer {

@@ -1,10 +1,10 @@
 import Foundation
 
-/// A program that may ask for tokens.
+/// A registered client.
 struct OAuthClient: Sendable {
   let id: String
   var secret: String?
-  /// How it may prove that it is itself.
+  /// The client authentication methods that it may use.
   var methods: Set<String>
   var redirects: [String] = []
   /// nil: any scope.
@@ -15,7 +15,7 @@ struct OAuthClient: Sendable {
   var keys: [JSON] = []
   var bindsTokens = false
   var registrationToken: String?
-  /// As the registration endpoint tells it.
+  /// The response to its registration.
   var details: [(String, JSON)] = []
 
   static let methods = [
@@ -40,7 +40,7 @@ struct OAuthClient: Sendable {
 
   var isPublic: Bool { methods == ["none"] }
 
-  /// RFC 8252, section 7.3: the port of a loopback redirect is free.
+  /// A loopback redirect URI without its port, which may be any (RFC 8252, section 7.3).
   static func withoutPort(_ uri: String) -> Substring? {
     let loopback = #/(http:\/\/(?:127\.0\.0\.1|\[::1\]|localhost))(?::\d+)?(\/[^#]*)/#
     return (try? loopback.wholeMatch(in: uri)).map { $0.1 + $0.2 }
@@ -48,8 +48,8 @@ struct OAuthClient: Sendable {
 }
 
 extension OAuth {
-  /// A client by its id. One whose id is an address describes itself there (client ID metadata
-  /// documents); DemoAPI does not look, and lets it redirect to this machine.
+  /// A URL is the ID of a client that publishes its metadata there. DemoAPI does not fetch it, and
+  /// permits loopback redirects.
   func client(_ id: String?) -> OAuthClient? {
     guard let id else { return nil }
     if let client = clients[id] { return client }
@@ -72,7 +72,7 @@ extension OAuth {
   func authenticate(_ request: Request, _ form: Form, _ place: Place) throws -> OAuthClient {
     var shown: [(method: String, id: String?, secret: String)] = []
     if request.authorization != nil {
-      guard let basic = request.basic else { throw refuse("HTTP Basic is wanted.") }
+      guard let basic = request.basic else { throw refuse("Only HTTP Basic is supported.") }
       func decoded(_ text: String) -> String {
         settings.flag("basic_raw") ? text : Request.pairs("x=\(text)").first?.value ?? ""
       }
@@ -84,22 +84,22 @@ extension OAuth {
     if let assertion = form["client_assertion"] {
       let type = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
       guard form["client_assertion_type"] == type, let jwt = JWT(assertion) else {
-        throw refuse("This is no assertion.")
+        throw refuse("The assertion is not valid.")
       }
       let method = jwt.algorithm == "HS256" ? "client_secret_jwt" : "private_key_jwt"
       shown.append((method, jwt.claims["sub"]?.string, assertion))
     }
     guard shown.count < 2 else {
-      throw OAuthError("invalid_request", "The client is authenticated twice.")
+      throw OAuthError("invalid_request", "The request has more than one client authentication.")
     }
     let (method, id, secret) = shown.first ?? ("none", form["client_id"], "")
     guard let client = client(id), form["client_id"] ?? client.id == client.id else {
-      throw refuse("This client is unknown.")
+      throw refuse("The client is unknown.")
     }
     let taken = settings.texts("client_auth")
     guard client.methods.contains(method),
       method == "none" || taken.isEmpty || taken.contains(method)
-    else { throw refuse("Client authentication by \(method) is not taken.") }
+    else { throw refuse("Client authentication by \(method) is not accepted.") }
     if settings.flag("client_id_in_body"), form["client_id"] == nil {
       throw OAuthError("invalid_request", "client_id is missing.")
     }
@@ -111,7 +111,7 @@ extension OAuth {
       }
     default:
       guard let jwt = JWT(secret), jwt.claims["iss"]?.string == client.id else {
-        throw refuse("iss and sub have to be the client.")
+        throw refuse("iss and sub must be the client.")
       }
       guard isBelieved(jwt, client, place) else {
         throw refuse("The assertion's signature, aud, exp or jti is wrong.")
@@ -124,7 +124,7 @@ extension OAuth {
     OAuthError("invalid_client", why, headers: [("WWW-Authenticate", #"Basic realm="demo""#)])
   }
 
-  /// Whether an assertion (RFC 7523, section 3) is signed, meant for this server, and new.
+  /// Whether an assertion (RFC 7523, section 3) is signed, for this server, and not used before.
   func isBelieved(_ jwt: JWT, _ client: OAuthClient, _ place: Place) -> Bool {
     let endpoint = place.base + "/token"
     let audiences = ["issuer": [place.issuer], "token_endpoint": [endpoint]]
@@ -144,11 +144,12 @@ extension OAuth {
   /// RFC 7591.
   func register(_ request: Request, _ place: Place) throws -> Answer {
     if let token = settings.text("registration_token"), request.bearer != token {
-      throw OAuthError("invalid_token", "Registration needs an initial access token.", status: 401)
+      throw OAuthError(
+        "invalid_token", "Registration requires an initial access token.", status: 401)
     }
     if let error = settings.text("registration_error") { throw OAuthError(error) }
     guard request.isJSON, let asked = request.fields, asked.isObject else {
-      throw OAuthError("invalid_client_metadata", "A JSON object is wanted.")
+      throw OAuthError("invalid_client_metadata", "The body must be a JSON object.")
     }
     let redirects = (asked["redirect_uris"]?.array ?? []).compactMap(\.string)
     let web = ["https://", "http://"]
@@ -189,10 +190,10 @@ extension OAuth {
     }
     client.details = members
     clients[client.id] = client
-    return json(201, .object(settings.overlaid(members, by: "registration", at: place)))
+    return json(201, .object(settings.overlaid(members, by: ["registration"], at: place)))
   }
 
-  /// RFC 7592, but for changes.
+  /// RFC 7592, without updates.
   func manage(_ request: Request, _ place: Place) -> Answer {
     let id = request.path.split(separator: "/").last.map(String.init) ?? ""
     guard let client = clients[id], let token = client.registrationToken, request.bearer == token

@@ -8,12 +8,12 @@ extension OAuth {
     let scope: [String]
     let resource: [String]
     let expires: Date
-    /// Seconds between two polls; nobody is slowed down by 0.
+    /// Minimum seconds between two polls.
     var interval: Double
     var lastPoll = Date.distantPast
-    /// Errors that the next polls get whatever happens.
+    /// Errors for the next polls, whatever the decision.
     var errors: [String]
-    /// nil: nobody has decided.
+    /// nil while pending.
     var decision: Decision?
   }
 
@@ -34,7 +34,7 @@ extension OAuth {
           ("verification_uri", .string(page)),
           ("verification_uri_complete", .string(page + "?user_code=" + userCode)),
           ("expires_in", 600), ("interval", 5),
-        ], by: "device", at: place))
+        ], by: ["device"], at: place))
     devices[code] = Device(
       userCode: userCode, client: client.id, scope: try scope(form, client),
       resource: form.all("resource"),
@@ -64,7 +64,7 @@ extension OAuth {
     guard
       let (code, device) = devices.first(where: { $0.value.userCode.filter(\.isLetter) == typed }),
       device.expires > Date()
-    else { return page(404, "This code is unknown or too old.") }
+    else { return page(404, "This code is unknown or expired.") }
     if form["action"] == "deny" {
       if !settings.flag("device_deny_silent") { devices[code]?.decision = .denied }
       return page(200, "Denied")
@@ -74,15 +74,17 @@ extension OAuth {
     return page(200, "Approved", "<p>Go back to your device.</p>\n")
   }
 
-  /// What was permitted; throws while, and why, nothing is.
+  /// Returns the approved grant, or throws why there is none.
   func poll(_ form: Form, _ client: OAuthClient) async throws -> Grant {
     let code = try form.needed("device_code")
     let byItself = await accounts.user(named: settings.text("device_auto_approve"))
     guard var device = devices[code], device.client == client.id else {
-      throw OAuthError("invalid_grant", "This device_code is unknown or used.")
+      throw OAuthError("invalid_grant", "The device_code is unknown or used.")
     }
     defer { if devices[code] != nil { devices[code] = device } }
-    guard device.expires > Date() else { throw OAuthError("expired_token", "Too late.") }
+    guard device.expires > Date() else {
+      throw OAuthError("expired_token", "The device_code has expired.")
+    }
     let pause = Date().timeIntervalSince(device.lastPoll)
     device.lastPoll = Date()
     if !device.errors.isEmpty {

@@ -1,7 +1,7 @@
 import CCrypto
 import Foundation
 
-/// A JSON Web Token (RFC 7519) as it came, not yet believed.
+/// A JSON Web Token (RFC 7519), not yet verified.
 struct JWT: Sendable {
   let header: JSON
   let claims: JSON
@@ -20,7 +20,7 @@ struct JWT: Sendable {
 
   var algorithm: String { header["alg"]?.string ?? "" }
 
-  /// Whether `exp` is ahead and `aud` is, or has, one of these.
+  /// Whether `exp` is in the future and `aud` contains one of `audiences`.
   func isFor(_ audiences: [String]) -> Bool {
     let named = claims["aud"]?.array?.compactMap(\.string) ?? [claims["aud"]?.string ?? ""]
     return (claims["exp"]?.double ?? 0) > Date().timeIntervalSince1970
@@ -36,11 +36,11 @@ struct JWT: Sendable {
   }
 }
 
-/// A public key as X.509 writes it (SubjectPublicKeyInfo in DER, RFC 5280 and RFC 5480).
+/// A public key: a SubjectPublicKeyInfo in DER (RFC 5280, RFC 5480).
 struct PublicKey: Sendable {
   let der: Data
 
-  /// As `openssl pkey -pubout` prints it.
+  /// From the output of `openssl pkey -pubout`.
   init?(pem: String) {
     let lines = pem.split(separator: "\n").filter { !$0.hasPrefix("-----") }
     guard let der = Data(base64Encoded: lines.joined()), !der.isEmpty else { return nil }
@@ -83,7 +83,7 @@ struct PublicKey: Sendable {
     der = DER.sequence(DER.sequence(Data(identifier)) + DER.value(3, [0] + bits))
   }
 
-  /// RFC 7638: the SHA-256 of the members that make the key.
+  /// The thumbprint of a key (RFC 7638).
   static func thumbprint(_ jwk: JSON) -> String {
     let names = ["crv", "e", "kty", "n", "x", "y"]
     let members = JSON.object(names.compactMap { name in jwk[name].map { (name, $0) } })
@@ -95,7 +95,7 @@ struct PublicKey: Sendable {
   func verifies(_ message: Data, _ signature: Data, algorithm: String) -> Bool {
     let crypto = Digest.library
     var signature = signature
-    if algorithm.hasPrefix("ES") {  // r and s, one after the other (RFC 7518, section 3.4)
+    if algorithm.hasPrefix("ES") {  // r and s, concatenated (RFC 7518, section 3.4)
       let half = signature.count / 2
       signature = DER.sequence(
         DER.integer(signature.prefix(half)) + DER.integer(signature.dropFirst(half)))
@@ -117,7 +117,7 @@ struct PublicKey: Sendable {
     guard key != nil, let digest = digests[algorithm],
       LibCrypto.verifyInit(context, &options, digest, nil, key) == 1
     else { return false }
-    if algorithm == "PS256" {  // RSA_PKCS1_PSS_PADDING, and a salt as long as the digest
+    if algorithm == "PS256" {  // RSA_PKCS1_PSS_PADDING, RSA_PSS_SALTLEN_DIGEST
       guard LibCrypto.setPadding(options, 6) == 1, LibCrypto.setSaltLength(options, -1) == 1 else {
         return false
       }
@@ -131,7 +131,7 @@ struct PublicKey: Sendable {
   }
 }
 
-/// The server's own RSA key, which signs ID tokens.
+/// The RSA key that signs ID tokens.
 final class SigningKey {
   private let key: OpaquePointer?
 
@@ -148,7 +148,7 @@ final class SigningKey {
 
   deinit { LibCrypto.freeKey(key) }
 
-  /// RS256.
+  /// Signs with RS256.
   func jwt(_ claims: JSON) -> String {
     let header: JSON = ["alg": "RS256", "typ": "JWT", "kid": "demo"]
     let signed = Signer.base64url(header.text()) + "." + Signer.base64url(claims.text())
@@ -174,7 +174,7 @@ final class SigningKey {
     return PublicKey(pem: Data(bytes: bytes, count: Int(size)).base64EncodedString())
   }
 
-  /// RFC 7517. The modulus of a key of 2048 bits lies at byte 33 of its DER; the exponent is 65537.
+  /// RFC 7517. The modulus of a 2048-bit key is at byte 33 of its DER; the exponent is 65537.
   var jwks: JSON {
     let modulus = publicKey?.der.dropFirst(33).prefix(256) ?? Data()
     return [
@@ -200,14 +200,14 @@ private enum DER {
 
   static func sequence(_ content: Data) -> Data { value(0x30, content) }
 
-  /// A number without sign, as short as can be.
+  /// An unsigned integer in its shortest form.
   static func integer(_ bytes: Data) -> Data {
     let digits = Data(bytes.drop { $0 == 0 })
     return value(2, (digits.first ?? 0x80) & 0x80 == 0 ? digits : [0] + digits)
   }
 }
 
-/// Functions of libcrypto that only DemoAPI needs.
+/// The functions of libcrypto that only DemoAPI uses.
 private enum LibCrypto {
   typealias Pointer = OpaquePointer?
   typealias Init =

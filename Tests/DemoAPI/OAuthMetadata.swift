@@ -1,6 +1,6 @@
 import Foundation
 
-/// Metadata: OpenID Connect Discovery 1.0, RFC 8414 and RFC 9728.
+/// The metadata documents: OpenID Connect Discovery 1.0, RFC 8414 and RFC 9728.
 extension OAuth {
   func metadata(_ request: Request) -> Answer? {
     let isMoved = request.path.hasPrefix("/moved/.well-known/")
@@ -33,7 +33,7 @@ extension OAuth {
     }
   }
 
-  /// Unlike other answers, one that may be kept.
+  /// Unlike other responses, metadata may be cached.
   private func document(_ members: [(String, JSON)]) -> Answer {
     .json(200, .object(members), type: "application/json")
   }
@@ -68,7 +68,7 @@ extension OAuth {
         ("client_id_metadata_document_supported", true),
         ("require_pushed_authorization_requests", .bool(settings.flag("par_required"))),
       ]
-    return settings.overlaid(members, by: "metadata", overlay, at: place)
+    return settings.overlaid(members, by: ["metadata", overlay], at: place)
   }
 
   private func resource(_ place: Place, _ path: String) -> [(String, JSON)] {
@@ -79,6 +79,6 @@ extension OAuth {
         ("scopes_supported", ["read", "write"]),
         ("bearer_methods_supported", ["header"]),
         ("resource_name", "DemoAPI"),
-      ], by: "resource_metadata", at: place)
+      ], by: ["resource_metadata"], at: place)
   }
 }

@@ -1,79 +1,93 @@
 import Foundation
 
-/// The switches of `POST /oauth-settings`. They stay until they are changed or `POST /reset`.
+/// The switches of `POST /oauth-settings`. They last until they are changed or `POST /reset`.
 struct OAuthSettings: Sendable {
-  /// Name, value at the start, and what it does. An *overlay* is an object that changes members of
-  /// an answer: `null` takes a member away, any other value replaces or adds it. In its texts,
-  /// `{origin}`, `{issuer}` and `{value}` (what the member would be) are filled in.
+  /// Name, default, description. An *overlay* is an object that changes members of a response:
+  /// `null` removes a member, any other value replaces or adds it. Strings in an overlay may contain
+  /// `{origin}`, `{issuer}` and `{value}` (the value that the overlay replaces).
   static let table: [(name: String, value: JSON, help: String)] = [
-    ("issuer", nil, "the issuer everywhere, e.g. {origin}/; null: the origin asked"),
-    ("metadata", [:], "overlay of both documents of the authorization server"),
+    ("issuer", nil, "the issuer in all responses, for example {origin}/; null: the origin"),
+    ("metadata", [:], "overlay of openid-configuration and oauth-authorization-server"),
     ("openid_metadata", [:], "overlay of openid-configuration"),
     ("oauth_metadata", [:], "overlay of oauth-authorization-server"),
     ("resource_metadata", [:], "overlay of oauth-protected-resource"),
-    ("openid_answer", nil, "not_found, error, html, redirect or huge instead of the document"),
-    ("oauth_answer", nil, "the same for oauth-authorization-server"),
-    ("resource_answer", nil, "the same for oauth-protected-resource"),
+    ("openid_answer", nil, "openid-configuration is: not_found, error, html, redirect or huge"),
+    (
+      "oauth_answer", nil, "oauth-authorization-server is: not_found, error, html, redirect or huge"
+    ),
+    (
+      "resource_answer", nil,
+      "oauth-protected-resource is: not_found, error, html, redirect or huge"
+    ),
 
-    ("authorize", [:], "overlay of the redirect's parameters; a list: several times"),
-    ("authorize_path", nil, "the redirect goes to this path instead"),
+    ("authorize", [:], "overlay of the parameters of the redirect; a list repeats one"),
+    ("authorize_path", nil, "path of the redirect, instead of the one in redirect_uri"),
     ("authorize_mode", "query", "query, fragment or form_post"),
     ("iss_first", false, "iss is the first parameter of the redirect, not the last"),
-    ("error_page", false, "authorization errors are a page, never a redirect"),
-    ("auto_approve", nil, "GET /authorize approves at once as this account"),
-    ("par_required", false, "only pushed authorization requests are taken"),
-    ("nonce_required", false, "scope openid needs a nonce"),
-    ("redirect_exact", false, "the port of a loopback redirect is compared too"),
-    ("redirect_uris", [], "more redirect URIs that every client may use"),
-    ("scopes", [], "the scopes that exist; empty: the usual ones"),
-    ("grant_scope", nil, "the scope that is granted, whatever is asked"),
-    ("required_audience", nil, "requests without this audience get invalid_target"),
+    ("error_page", false, "authorization errors are shown on a page instead of redirected"),
+    ("auto_approve", nil, "account as which GET /authorize approves without a form"),
+    ("par_required", false, "requires pushed authorization requests"),
+    ("nonce_required", false, "requires a nonce with the scope openid"),
+    ("redirect_exact", false, "compares the port of loopback redirects too"),
+    ("redirect_uris", [], "further redirect URIs that every client may use"),
+    ("scopes", [], "the supported scopes; empty: the default ones"),
+    ("grant_scope", nil, "the scope to grant, whatever the request"),
+    ("required_audience", nil, "requires this audience, else invalid_target"),
 
-    ("client_auth", [], "the only client authentication methods taken; empty: all"),
-    ("basic_raw", false, "HTTP Basic with id and secret that are not form-encoded"),
-    ("client_id_in_body", false, "client_id is wanted in the form beside Basic or an assertion"),
-    ("client_key_pem", nil, "public key (PEM) of demo-key and demo-service"),
-    ("assertion_aud", nil, "token_endpoint or issuer: the only audience of assertions taken"),
-    ("subject_tokens", ["demo-subject-token"], "texts taken as assertion or subject_token"),
+    ("client_auth", [], "accepted client authentication methods; empty: all"),
+    ("basic_raw", false, "expects HTTP Basic without form-encoding"),
+    (
+      "client_id_in_body", false,
+      "requires client_id in the form in addition to Basic or an assertion"
+    ),
+    ("client_key_pem", nil, "public key (PEM) of the fixed clients"),
+    ("assertion_aud", nil, "only accepted audience of assertions: token_endpoint or issuer"),
+    ("subject_tokens", ["demo-subject-token"], "strings accepted as assertion or subject_token"),
 
-    ("token", [:], "overlay of token answers"),
-    ("refresh", [:], "overlay of the answer to a refresh, on top of token"),
-    ("token_ttl", nil, "seconds that access tokens live"),
-    ("refresh_ttl", nil, "seconds that refresh tokens live"),
+    ("token", [:], "overlay of token responses"),
+    ("refresh", [:], "overlay of the response to a refresh, after token"),
+    ("token_ttl", nil, "lifetime of access tokens in seconds"),
+    ("refresh_ttl", nil, "lifetime of refresh tokens in seconds"),
     ("access_token_jwt", false, "access tokens are JSON Web Tokens"),
-    ("token_error", nil, "error for every token request, or an object: one by grant type"),
-    ("token_error_status", nil, "HTTP status of errors of the token endpoint, e.g. 200"),
-    ("token_format", "json", "json, form or html"),
-    ("error_description", nil, "description of all errors"),
+    ("token_error", nil, "error of the token endpoint, or an object: errors by grant type"),
+    ("token_error_status", nil, "HTTP status of token errors, for example 200"),
+    ("token_format", "json", "format of token responses: json, form or html"),
+    ("error_description", nil, "error_description of all errors"),
     ("error_uri", nil, "error_uri of all errors"),
-    ("error_echo", false, "the description is the body of the request, secrets and all"),
-    ("rotate", true, "a refresh brings a new refresh token"),
-    ("reuse_kills", true, "a refresh token that comes again ends its whole family"),
-    ("offline_access_required", false, "a refresh token only with the scope offline_access"),
+    ("error_echo", false, "error_description is the body of the request, with its secrets"),
+    ("rotate", true, "a refresh returns a new refresh token"),
+    ("reuse_kills", true, "reuse of a refresh token revokes its family"),
+    ("offline_access_required", false, "issues refresh tokens only with the scope offline_access"),
 
     ("id_token", [:], "overlay of the claims of ID tokens"),
-    ("refresh_id_token", [:], "overlay at a refresh, on top of id_token"),
+    ("refresh_id_token", [:], "overlay of the claims of ID tokens at a refresh, after id_token"),
     ("id_token_alg", "RS256", "RS256, HS256 or none"),
-    ("userinfo", [:], "overlay"),
-    ("introspection", [:], "overlay"),
-    ("revoke_confidential_only", false, "public clients cannot revoke"),
+    ("userinfo", [:], "overlay of userinfo"),
+    ("introspection", [:], "overlay of introspection responses"),
+    ("revoke_confidential_only", false, "public clients cannot revoke tokens"),
 
-    ("device", [:], "overlay; interval and expires_in hold for the server too"),
-    ("device_polls", [], "errors that the first polls get, e.g. [\"slow_down\"]"),
-    ("device_auto_approve", nil, "a poll approves as this account"),
-    ("device_deny_silent", false, "a denied code stays authorization_pending"),
+    ("device", [:], "overlay of device responses; its interval and expires_in apply"),
+    ("device_polls", [], "errors of the first polls, for example [\"slow_down\"]"),
+    ("device_auto_approve", nil, "account as which each poll approves"),
+    ("device_deny_silent", false, "a denied code stays pending"),
 
-    ("registration", [:], "overlay"),
-    ("registration_error", nil, "error for every registration"),
-    ("registration_method", nil, "client authentication that every new client gets"),
+    ("registration", [:], "overlay of registration responses"),
+    ("registration_error", nil, "error of every registration"),
+    ("registration_method", nil, "authentication method of new clients, whatever they request"),
     ("registration_token", nil, "initial access token that registration requires"),
 
     ("dpop_required", false, "the token endpoint requires a DPoP proof"),
-    ("dpop_nonce_token", nil, "fixed, once or always (never content) at the token endpoint"),
-    ("dpop_nonce_api", nil, "fixed, once or always at /oauth-api"),
-    ("api_error", nil, "invalid_token, insufficient_scope or insufficient_user_authentication"),
+    (
+      "dpop_nonce_token", nil,
+      "nonce at the token endpoint: fixed, once, or always (a new one, for ever)"
+    ),
+    ("dpop_nonce_api", nil, "nonce at /oauth-api: fixed, once, or always (a new one, for ever)"),
+    ("api_error", nil, "error of /oauth-api: invalid_token, insufficient_scope, …"),
     ("api_challenge", [:], "overlay of the parameters of WWW-Authenticate"),
-    ("resource_required", false, "/oauth-api takes only tokens whose authorization named it"),
+    (
+      "resource_required", false,
+      "/oauth-api accepts only tokens whose authorization request named it"
+    ),
   ]
 
   private var values: [String: JSON]
@@ -97,14 +111,14 @@ struct OAuthSettings: Sendable {
   func text(_ name: String) -> String? { self[name].string }
   func texts(_ name: String) -> [String] { (self[name].array ?? []).compactMap(\.string) }
 
-  /// As `GET /oauth-settings` tells them.
+  /// The response to `GET /oauth-settings`.
   var description: JSON {
     .object(Self.table.map { ($0.name, ["value": self[$0.name], "help": .string($0.help)]) })
   }
 
-  /// The members of an answer, changed by these overlays one after the other.
+  /// The members of a response after these overlays.
   func overlaid(
-    _ members: [(String, JSON)], by overlays: String..., at place: OAuth.Place
+    _ members: [(String, JSON)], by overlays: [String], at place: OAuth.Place
   ) -> [(String, JSON)] {
     var members = members
     for overlay in overlays {

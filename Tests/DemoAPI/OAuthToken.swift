@@ -9,7 +9,7 @@ extension OAuth {
     "urn:ietf:params:oauth:grant-type:token-exchange",
   ]
 
-  /// The answer in the format that the settings name.
+  /// The response in the format of the switch token_format.
   func tokenAnswer(_ request: Request, _ place: Place) async -> Answer {
     var answer: Answer
     do {
@@ -97,9 +97,9 @@ extension OAuth {
       revoked.insert(code.grant.family)
       throw OAuthError("invalid_grant", "This code was used; its tokens are revoked.")
     }
-    guard code.expires > Date() else { throw OAuthError("invalid_grant", "The code is too old.") }
+    guard code.expires > Date() else { throw OAuthError("invalid_grant", "The code has expired.") }
     guard form["redirect_uri"] == code.redirect else {
-      throw OAuthError("invalid_grant", "redirect_uri is another one than before.")
+      throw OAuthError("invalid_grant", "redirect_uri differs from the authorization request.")
     }
     if let challenge = code.challenge {
       let verifier = form["code_verifier"] ?? ""
@@ -113,7 +113,7 @@ extension OAuth {
       throw OAuthError("invalid_dpop_proof", "The code is bound to another key.")
     }
     guard code.grant.covers(form) else {
-      throw OAuthError("invalid_target", "This resource was not asked for before.")
+      throw OAuthError("invalid_target", "The authorization request did not name this resource.")
     }
     return code.grant
   }
@@ -131,24 +131,24 @@ extension OAuth {
       throw OAuthError("invalid_grant", "This refresh token was already used.")
     }
     guard !revoked.contains(grant.family), token.expires > Date() else {
-      throw OAuthError("invalid_grant", "This refresh token is revoked or too old.")
+      throw OAuthError("invalid_grant", "This refresh token is revoked or expired.")
     }
     guard grant.jkt == nil || grant.jkt == key else {
       throw OAuthError("invalid_dpop_proof", "The refresh token is bound to another key.")
     }
     let scope = form["scope"]?.words ?? grant.scope
     guard scope.allSatisfy(grant.scope.contains) else {
-      throw OAuthError("invalid_scope", "More than was granted.")
+      throw OAuthError("invalid_scope", "The scope is wider than granted.")
     }
     guard grant.covers(form) else {
-      throw OAuthError("invalid_target", "This resource was not asked for before.")
+      throw OAuthError("invalid_target", "The authorization request did not name this resource.")
     }
     let rotate = settings.flag("rotate")
     if rotate { tokens[text]?.isUsed = true }
     return answer(grant, scope, place, refresh: rotate ? newRefresh(grant) : nil, isRefresh: true)
   }
 
-  /// RFC 7523, section 2.1, and RFC 8693: somebody else's word, or a token of one's own.
+  /// RFC 7523, section 2.1, and RFC 8693: an assertion, or a token of this server.
   private func trust(
     _ form: Form, _ name: String, _ client: OAuthClient, _ place: Place
   ) async throws -> Grant {
@@ -169,8 +169,7 @@ extension OAuth {
       subject = jwt.claims["sub"]?.string ?? issuer.id
     }
     guard let subject else {
-      throw OAuthError(
-        "invalid_grant", "This \(name) is not believed: \(settings.flag("error_echo") ? text : "…")"
+      throw OAuthError("invalid_grant", "The \(name) is not valid.")
       )
     }
     let user = await accounts.user(named: subject)
@@ -179,9 +178,9 @@ extension OAuth {
       scope: try scope(form, client))
   }
 
-  // MARK: What is given
+  // MARK: Tokens
 
-  /// A token that is good now.
+  /// A token that is valid now.
   func live(_ text: String?) -> Token? {
     guard let text, let token = tokens[text], token.expires > Date(), !token.isUsed,
       !revoked.contains(token.grant.family)
@@ -224,8 +223,8 @@ extension OAuth {
       let token = idToken(grant, text, end, place, isRefresh)
       members.append(("id_token", .string(token)))
     }
-    let overlays = isRefresh ? "refresh" : "token"
-    let all = settings.overlaid(members + further, by: "token", overlays, at: place)
+    let overlays = isRefresh ? ["token", "refresh"] : ["token"]
+    let all = settings.overlaid(members + further, by: overlays, at: place)
     return json(200, .object(all), headers: [("Pragma", "no-cache")] + newNonce("dpop_nonce_token"))
   }
 
@@ -245,7 +244,7 @@ extension OAuth {
     if let acr = grant.acr { claims.append(("acr", .string(acr))) }
     let all = JSON.object(
       settings.overlaid(
-        claims, by: "id_token", isRefresh ? "refresh_id_token" : "id_token", at: place))
+        claims, by: isRefresh ? ["id_token", "refresh_id_token"] : ["id_token"], at: place))
     switch settings.text("id_token_alg") {
     case "none":
       return Signer.base64url(#"{"alg":"none"}"#) + "." + Signer.base64url(all.text()) + "."

@@ -1,7 +1,7 @@
 import Glibc
 import Testing
 
-/// DemoAPI's OAuth endpoints, spoken to by curl. It can also play the person in the browser.
+/// Requests to DemoAPI's OAuth endpoints by curl, and the steps of a person in a browser.
 struct OAuthByHand {
   let box: Sandbox
   let api: APIServer
@@ -64,7 +64,7 @@ struct OAuthByHand {
 
   // MARK: Steps
 
-  /// The address to visit; `changes` replace parameters, and take those away that are nil.
+  /// The path to visit; `changes` replace parameters, or remove them if nil.
   func address(_ changes: [String: String?] = [:], at path: String = "/authorize") -> String {
     var parameters: [String: String?] = [
       "response_type": "code", "client_id": "demo-public", "redirect_uri": Self.redirect,
@@ -95,7 +95,7 @@ struct OAuthByHand {
     return try await send("/token", form.merging(changes) { $1 }, headers: headers)
   }
 
-  /// The answer of the token endpoint to a whole sign-in.
+  /// Signs in and returns the response of the token endpoint.
   func tokens(_ changes: [String: String?] = [:]) async throws -> Reply {
     let client = (changes["client_id"] ?? nil).map { ["client_id": $0] } ?? [:]
     return try await redeem(try await code(changes), client)
@@ -161,7 +161,7 @@ struct OAuthByHand {
     return run.stdoutBytes
   }
 
-  /// Makes a private key for this algorithm; its path.
+  /// Makes a private key for this algorithm and returns its path.
   func makeKey(_ algorithm: String) async throws -> String {
     let path = box.home + "/" + algorithm + ".pem"
     switch algorithm {
@@ -193,7 +193,7 @@ struct OAuthByHand {
     default:
       signature = try await openssl("dgst", "-sha" + algorithm.dropFirst(2), "-sign", key, file)
     }
-    if algorithm.hasPrefix("ES") {  // from DER to two numbers of one length
+    if algorithm.hasPrefix("ES") {  // from DER to two integers of the same length
       let size = algorithm == "ES256" ? 32 : 48
       var (at, raw) = (2, [UInt8]())
       for _ in 0..<2 {

@@ -1,7 +1,7 @@
 import Glibc
 import Testing
 
-/// How clients prove to DemoAPI's OAuth server that they are themselves, with real signatures.
+/// Client authentication and proof of possession at DemoAPI's OAuth server, with real signatures.
 @Suite(.enabled(if: access("/usr/bin/openssl", X_OK) == 0, "needs the package openssl"))
 struct DemoOAuthProofTests {
   private typealias Hand = OAuthByHand
@@ -147,7 +147,7 @@ struct DemoOAuthProofTests {
   }
 }
 
-/// Base64 (RFC 4648) with its padding, for HTTP Basic.
+/// Base64 (RFC 4648) with padding, for HTTP Basic.
 private enum Padded {
   static func base64(_ text: String) -> String {
     let short = OAuthByHand.base64URL(Array(text.utf8))

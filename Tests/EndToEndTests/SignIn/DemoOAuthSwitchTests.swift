@@ -1,6 +1,6 @@
 import Testing
 
-/// The switches by which DemoAPI's OAuth server misbehaves, each seen by curl.
+/// The switches that make DemoAPI's OAuth server misbehave, each seen by curl.
 @Suite struct DemoOAuthSwitchTests {
   private typealias Hand = OAuthByHand
   private typealias Reply = OAuthByHand.Reply

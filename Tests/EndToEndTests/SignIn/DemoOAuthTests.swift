@@ -1,7 +1,7 @@
 import Glibc
 import Testing
 
-/// DemoAPI as an OAuth 2.0 server that keeps to the standards, spoken to by curl alone.
+/// DemoAPI's OAuth 2.0 server follows the standards; curl is the client.
 @Suite(.enabled(if: access("/usr/bin/openssl", X_OK) == 0, "needs the package openssl"))
 struct DemoOAuthTests {
   private typealias Hand = OAuthByHand
