@@ -170,7 +170,6 @@ extension OAuth {
     }
     guard let subject else {
       throw OAuthError("invalid_grant", "The \(name) is not valid.")
-      )
     }
     let user = await accounts.user(named: subject)
     return Grant(
