@@ -72,15 +72,29 @@ struct Login: Command {
       guard profile.isEmpty else {
         throw Failure(
           .usage, "options that make a profile need the API's address",
-          hint: "authctl login URL [OPTIONS], or authctl profile set NAME KEY=VALUE")
+          hint: "give the URL too, or change a profile: authctl profile set NAME KEY=VALUE")
       }
       choice = try app.choose()
     }
     do throws(Failure) { return try signIn(choice, made, described, app) } catch {
       // Keep the new profile only if another attempt may succeed (design 5).
       if Self.keepsProfile(error.kind) { try? made?.save(in: app) }
-      throw error
+      throw namingSource(error, app)
     }
+  }
+
+  /// Adds the source of a refused password to the hint, where nobody can type it.
+  private func namingSource(_ failure: Failure, _ app: App) -> Failure {
+    guard failure.kind == .credentialsRefused, !app.mayAsk, let hint = failure.hint else {
+      return failure
+    }
+    var failure = failure
+    if let words = credentials.password.source.words {
+      failure.hint = DisplayText.shellCommand(words).map { "\(hint) \($0)" }
+    } else if app.environment[.password] != nil {
+      failure.hint = "correct \(Variable.password.rawValue), then: \(hint)"
+    }
+    return failure
   }
 
   /// Asks for the API's address, on a terminal, when there is no profile.
@@ -181,7 +195,7 @@ struct Login: Command {
       throw Failure(
         .usage, "\(profile.name): sign-in by OAuth ([oauth]) is not in this version yet",
         hint: Suggestion.storeToken(profile.name).command
-          .map { $0 + " stores a token of yours" })
+          .map { "to store a token of yours: " + $0 })
     }
     let call = profile.recipe.login
     let account = try asker.account(for: call, keeper.api, known: account)

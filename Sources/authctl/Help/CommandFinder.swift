@@ -119,7 +119,7 @@ enum CommandFinder {
           .usage,
           "unknown command "
             + DisplayText.oneLine(Redactor.withoutUserInformation(word), limit: 40),
-          hint: near.map { "did you mean \($0)?" } ?? "authctl help lists all commands")
+          hint: near.map { "did you mean \($0)?" } ?? "authctl help")
       }
       command = next
       depth += 1

@@ -46,6 +46,7 @@ struct HelperCredential {
   func credentialOfNamed(for origin: Origin?) throws(Failure) -> Credential {
     let choice = try app.choose()
     let keeper = try keeper(for: choice.profile)
+    try app.checkAccountOption(choice.profile, in: keeper.store)
     guard let session = try session(choice, keeper, nil) else {
       throw keeper.notSignedIn(app.namedAccount(choice.profile)?.name)
     }

@@ -24,7 +24,7 @@ struct RequestRun {
     guard options.method == nil else {
       throw Failure(
         .usage, "-X is not needed: the method is the command's",
-        hint: "authctl request METHOD TARGET takes any")
+        hint: "for another method: authctl request METHOD /PATH")
     }
     body = try data.body(for: method, app.environment)
     accepted = try options.status.accepted()
