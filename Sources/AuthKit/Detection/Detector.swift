@@ -151,6 +151,10 @@ package struct Detector {
     hasDocument = true
     let shown = String(decoding: path.utf8.prefix { $0 != UInt8(ascii: "?") }, as: UTF8.self)
     protectedPath = protectedPath ?? document.protectedPath
+    if !document.isElsewhere {
+      detection.paths = APIPaths(
+        base: Self.base(base.origin, document.basePath), document.described)
+    }
     for url in document.foreign {
       detection.findings.append(
         Finding(

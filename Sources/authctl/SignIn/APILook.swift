@@ -10,7 +10,9 @@ extension App {
     let profile = try transient(address)
     let base = try WebURL(profile.url, from: .person)
     var detector = try Detector(profile, base: base, http: http(for: profile, base: base.origin))
-    return try detector.run()
+    let detection = try detector.run()
+    if let paths = detection.paths { pathCache.keep(paths) }
+    return detection
   }
 }
 

@@ -19,7 +19,9 @@ import Testing
 
           """)
       #expect(Look.asked(api) == ["GET /", "GET /openapi.json"])
-      #expect(box.files() == [])
+      // What completion will offer; nothing else.
+      let made = box.files()
+      #expect(made.count == 2 && made.allSatisfy { $0.hasPrefix("cache/authctl/paths/") })
     }
   }
 
