@@ -31,19 +31,18 @@ import Testing
 
   @Test func ofADocument() throws {
     let get = #"{"parameters":[{"in":"query","name":"page"},{"in":"header","name":"X"}]}"#
-    let document = try #require(
-      try openAPI(
-        openAPI3(
-          #""/orders":{"parameters":[{"$ref":"#/components/parameters/q"}],"get":\#(get),"#
-            + #""post":{},"summary":"s"},"/a'b":{"get":{}},"/$(x)":{"get":{}}"#,
-          #""components":{"parameters":{"q":{"in":"query","name":"q"}}}"#)))
-    let paths = APIPaths(base: "https://h", document.described)
+    let paths = ##""/orders":{"parameters":[{"$ref":"#/components/parameters/q"}],"get":\##(get),"##
+    let text = openAPI3(
+      paths + ##""post":{},"summary":"s"},"/a'b":{"get":{}},"/$(x)":{"get":{}}"##,
+      ##""components":{"parameters":{"q":{"in":"query","name":"q"}}}"##)
+    let document = try #require(try openAPI(text))
+    let found = APIPaths(base: "https://h", document.described)
     #expect(
-      paths.operations == [
+      found.operations == [
         .init(method: "get", path: "/orders", parameters: ["q", "page"]),
         .init(method: "post", path: "/orders", parameters: ["q"]),
       ])
-    #expect(APIPaths(base: "https://h", text: Secret(paths.text)) == paths)
+    #expect(APIPaths(base: "https://h", text: Secret(found.text)) == found)
     for text in ["", "{}", "[1]", "[[]]", #"[["get"]]"#] {
       #expect(APIPaths(base: "h", text: Secret(text))?.operations ?? [] == [])
     }
