@@ -174,6 +174,11 @@ enum CommandFinder {
 
   /// Returns the parser's message about `words` as a failure; its question becomes the hint.
   static func usage(_ message: String, of command: String, _ words: [String]) -> Failure {
+    if isRequest(["authctl", command]),
+      let failure = ItemWords.failure(words, inMessage: message)
+    {
+      return failure
+    }
     let parts = DisplayText.oneLine(withoutUserInformation(message, words), limit: 200)
       .separated(by: " Did you mean ")
     var text = parts.0
