@@ -13,8 +13,16 @@ struct Login: Command {
         authctl login https://shop.example/api/login -u ada@shop.example
         authctl login -p shop --if-needed --password-command 'pass show shop'
         authctl login --from-curl copied.txt
+
+      Presets (authctl profile presets FILTER describes them):
+      \(presets)
       """
   ).alone
+
+  private static var presets: String {
+    Console.wrapped(Presets.names.joined(separator: " "), indent: 4).map { "  " + $0 }
+      .joined(separator: "\n")
+  }
 
   @Argument(help: ArgumentHelp("The API's base, or the address that signs in.", valueName: "url"))
   var url: String?

@@ -185,7 +185,7 @@ struct Completion {
     case ("method", _): return "method"
     case ("target", _): return "target"
     case ("key=value", _), ("key", _): return "key"
-    case ("name", ["profile", "presets"]): return "preset"
+    case ("name|filter", _): return "preset"
     case ("name", ["profile", "add"]), ("name", ["profile", "import"]): return "new"
     case ("name", _) where path.first == "profile": return "profile"
     case ("store", _): return "store"
