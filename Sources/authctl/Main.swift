@@ -145,7 +145,8 @@ enum Main {
 
   /// The variables that name files, folders and servers for authctl itself.
   private static let names: Set<String> = [
-    "HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_RUNTIME_DIR", "CURL_CA_BUNDLE",
+    "HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_RUNTIME_DIR",
+    "CURL_CA_BUNDLE",
     "SSL_CERT_FILE", "SSL_CERT_DIR", "DBUS_SESSION_BUS_ADDRESS", "PAGER", "KUBERNETES_EXEC_INFO",
     Variable.credentialsFolder.rawValue,
   ]

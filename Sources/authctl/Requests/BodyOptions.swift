@@ -165,7 +165,7 @@ struct BodyOptions: ParsableArguments {
         .usage, "a \(method) has no body",
         hint: kind == .data
           ? "-G puts the data into the URL's query"
-            : "for a request with a body: authctl post /PATH")
+          : "for a request with a body: authctl post /PATH")
     }
     return kind
   }

@@ -44,7 +44,9 @@ struct PageOptions: ParsableArguments {
   /// - Throws: `usage`.
   func check(method: String, _ output: OutputOptions) throws(Failure) {
     if paginate, method != "GET" { throw Failure(.usage, "--paginate goes with GET") }
-    if each != nil || output.filter != nil, method == "HEAD" { throw Failure(.usage, "the answer to HEAD has no body") }
+    if each != nil || output.filter != nil, method == "HEAD" {
+      throw Failure(.usage, "the answer to HEAD has no body")
+    }
     let needingPages = [
       ("--slurp", slurp), ("--next", next != nil), ("--next-cursor", nextCursor != nil),
       ("--max-pages", maximumPages != nil),

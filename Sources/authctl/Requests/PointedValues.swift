@@ -14,7 +14,8 @@ struct PointedValues {
     do throws(JSONError) { return try JSONText(body) } catch {
       throw Failure(
         .failed,
-        body.isEmpty ? "\(option): the answer is empty" : "\(option): the answer is not JSON: \(error)")
+        body.isEmpty
+          ? "\(option): the answer is empty" : "\(option): the answer is not JSON: \(error)")
     }
   }
 

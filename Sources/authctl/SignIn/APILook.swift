@@ -47,7 +47,8 @@ enum Detected {
     Failure(
       .failed,
       "nothing known answers at \(detection.url) (\(detection.tried.count) places tried)",
-      hint: "choose a preset (authctl profile presets), copy its sign-in from the browser as a curl "
+      hint:
+        "choose a preset (authctl profile presets), copy its sign-in from the browser as a curl "
         + "command (authctl login --from-curl FILE), or describe it: "
         + "authctl profile add NAME URL --set login.path=/login "
         + #"--body '{"username":"{username}","password":"{password}"}' --token-at /token"#)

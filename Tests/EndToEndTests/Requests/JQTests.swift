@@ -83,7 +83,8 @@ import Testing
           """)
       let seen = api.connections.count
       let wrong: [([String], String)] = [
-        ([".data["], "--jq: syntax error, unexpected "), (["nope"], "--jq: nope/0 is not defined\n"),
+        ([".data["], "--jq: syntax error, unexpected "),
+        (["nope"], "--jq: nope/0 is not defined\n"),
         ([""], "--jq: syntax error, unexpected "),
         ([".", "--pointer", "/data"], "--jq and --pointer cannot be used together\n"),
         ([".", "--paginate", "--slurp"], "--slurp and --jq cannot be used together\n"),

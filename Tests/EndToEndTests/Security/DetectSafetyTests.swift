@@ -345,7 +345,7 @@ import Testing
             "Tried: ", "possible: ", "likely: ", "certain: ", "  ", "{", "authctl: nothing known ",
           ]
           let isNext = line.hasPrefix("Next: authctl profile add 127.0.0.1 \(api.url) --preset ")
-          let isHint = line.hasPrefix("hint: describe it: ") && run.status == 1
+          let isHint = line.hasPrefix("hint: choose a preset ") && run.status == 1
           #expect(own.contains { line.hasPrefix($0) } || isNext || isHint, "\(line)")
         }
       }
