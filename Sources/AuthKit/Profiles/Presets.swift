@@ -32,10 +32,10 @@ package enum Presets {
 
   /// The kind of API that the preset is for, in its second comment: `Python`.
   package static func group(_ name: String) -> String {
-    let line = text(name)?.utf8.split(separator: 0x0A, maxSplits: 2).dropFirst().first ?? ""
     let mark = "# Group: "
-    return line.starts(with: mark.utf8)
-      ? String(decoding: line.dropFirst(mark.utf8.count), as: UTF8.self) : products
+    let line = text(name)?.utf8.split(separator: 0x0A, maxSplits: 2).dropFirst().first
+    guard let line, line.starts(with: mark.utf8) else { return products }
+    return String(decoding: line.dropFirst(mark.utf8.count), as: UTF8.self)
   }
 
   private static let products = "Products"
