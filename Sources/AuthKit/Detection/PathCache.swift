@@ -47,12 +47,17 @@ package struct PathCache {
     }
   }
 
-  /// Removes what is kept for `url` and below.
-  package func forget(_ url: String) {
+  /// Removes what is kept for `url`, unless one of `others` has use for it.
+  package func forget(_ url: String, keepingFor others: [String]) {
+    func serves(_ base: String, _ url: String) -> Bool {
+      Self.path(from: url, to: base) != nil || Self.path(from: base, to: url) != nil
+    }
     guard let folder = try? SessionFolder.existing(folder) else { return }
     try? folder.locked(timeout: 1) { () throws(Failure) in
       for name in try folder.names(Self.suffix) {
-        guard let base = Self.base(name), Self.path(from: url, to: base) != nil else { continue }
+        guard let base = Self.base(name), serves(base, url),
+          !others.contains(where: { serves(base, $0) })
+        else { continue }
         _ = try folder.remove(name)
       }
     }

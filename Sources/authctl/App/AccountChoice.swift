@@ -41,7 +41,7 @@ extension App {
     guard !stored.contains(where: { $0.utf8.elementsEqual(name.utf8) }) else { return }
     let account = String(decoding: name.utf8.prefix { $0 != UInt8(ascii: ":") }, as: UTF8.self)
     throw Failure(
-      .usage, "-u takes the name of an account; a password does not belong in a command line",
+      .usage, "-u takes an account; a password does not belong on the command line",
       suggestion: .login(profile.name, account: account.isEmpty ? nil : account))
   }
 

@@ -44,10 +44,10 @@ struct ProfileRemove: Command {
     return 0
   }
 
-  /// Removes what completion knows of the API, unless another profile is for it.
+  /// Removes what completion knows of the API, unless another profile has use for it.
   private func forgetPaths(of url: String, _ app: App) throws(Failure) {
     let others = try app.profiles.names().compactMap { try? app.profiles.load($0).url }
-    if !others.contains(url) { app.pathCache.forget(url) }
+    app.pathCache.forget(url, keepingFor: others)
   }
 
   private func accounts(in store: any SessionStore, _ app: App) throws(Failure) -> [String] {

@@ -76,7 +76,7 @@ import Testing
         #expect([2, 125].contains(run.status) && run.stdout == "", "\(words)")
         #expect(
           run.stderr == """
-            authctl: -u takes the name of an account; a password does not belong in a command line
+            authctl: -u takes an account; a password does not belong on the command line
             hint: authctl login -p shop -u ann
 
             """, "\(words)")
