@@ -21,10 +21,10 @@ ZSH_FUNCTIONS ?= zsh/site-functions
 # The program to install.
 AUTHCTL ?= .build/authctl
 
-# Headers of libcurl, libcrypto and libsecret; git and certificates to fetch the Swift packages.
-BUILD_PACKAGES := libcurl4-openssl-dev libssl-dev libsecret-1-dev git ca-certificates
+# Headers of libcurl, libcrypto, libsecret and libjq; git and certificates to fetch the Swift packages.
+BUILD_PACKAGES := libcurl4-openssl-dev libssl-dev libsecret-1-dev libjq-dev git ca-certificates
 # Libraries that authctl opens at run time, and a keyring on a bus to store secrets in.
-DEMO_PACKAGES := $(BUILD_PACKAGES) libsecret-1-0 gnome-keyring dbus-daemon libglib2.0-bin
+DEMO_PACKAGES := $(BUILD_PACKAGES) libsecret-1-0 libjq1 gnome-keyring dbus-daemon libglib2.0-bin
 # secret-tool, curl, mandoc, man and python3, against which the tests check authctl; the shells of
 # completions/; ip to simulate another machine on the network.
 TEST_PACKAGES := $(DEMO_PACKAGES) libsecret-tools curl mandoc man-db bash zsh fish openssl python3 \
@@ -35,8 +35,8 @@ TEST_PACKAGES := $(DEMO_PACKAGES) libsecret-tools curl mandoc man-db bash zsh fi
 KEYRING_PACKAGES := $(TEST_PACKAGES) keepassxc libkf5wallet-bin libqca-qt5-2-plugins xvfb xdotool
 
 # Links the Swift runtime statically, strips symbols and exports none to libraries opened later,
-# which saves 1 ms per start. libc, and libcurl, libcrypto and libsecret, which authctl opens on
-# demand, stay dynamic and get their security updates from the system.
+# which saves 1 ms per start. libc, and libcurl, libcrypto, libsecret and libjq, which authctl
+# opens on demand, stay dynamic and get their security updates from the system.
 RELEASE := -c release --product authctl --static-swift-stdlib --disable-local-rpath \
   -Xlinker -s -Xlinker --no-export-dynamic
 

@@ -42,11 +42,12 @@ let package = Package(
     .plugin(name: "EmbedPresets", capability: .buildTool()),
     .target(name: "CCrypto"),
     .target(name: "CCurl"),
+    .target(name: "CJQ"),
     .target(name: "CSystem"),
     .target(name: "CLibsecret", cSettings: [.unsafeFlags(secretHeaders)]),
     .target(
       name: "AuthKit",
-      dependencies: ["CCrypto", "CCurl", "CLibsecret", "CSystem"],
+      dependencies: ["CCrypto", "CCurl", "CJQ", "CLibsecret", "CSystem"],
       exclude: ["Profiles/Presets"],
       swiftSettings: strict + [importsSecretHeaders],
       plugins: ["EmbedPresets"]

@@ -62,14 +62,16 @@ door 'libsecret is spoken to by these files' "${import}CLibsecret\\b" \
   Sources/AuthKit/Stores/SecretService/SecretService{Bus,Prompt}.swift
 door 'libcrypto is called by these two files' "${import}CCrypto\\b" \
   Sources/AuthKit/Base/{Crypto,SigningKey}.swift
+door 'libjq is called by this one file' "${import}CJQ\\b" \
+  Sources/AuthKit/Base/JSON/JQFilter.swift
 door 'TOML is read and edited by this one file' '\bTOML(Parser|Edit)\.' \
   Sources/AuthKit/Profiles/TOMLDocument.swift Sources/AuthKit/Profiles/TOML/TOMLEdit.swift
 never 'the TOML reader could be lifted out: it knows no type of another room' \
   '\b(Failure|JSON\w+|DisplayText|Secret|Profile\w*|import)\b' Sources/AuthKit/Profiles/TOML
-door 'libraries are opened by the three C targets' '\bdlopen\s*\(' \
-  Sources/CCrypto/shim.c Sources/CCurl/shim.c Sources/CLibsecret/shim.c
+door 'libraries are opened by the C targets' '\bdlopen\s*\(' \
+  Sources/C{Crypto,Curl,JQ,Libsecret}/shim.c
 door 'a function of C has its prototype of a header: by CSystem, or in a C target' '\bdlsym\s*\(' \
-  Sources/CCrypto/shim.c Sources/CCurl/shim.c Sources/CLibsecret/shim.c
+  Sources/C{Crypto,Curl,JQ,Libsecret}/shim.c
 never 'the status of a child is read by CSystem' '\bstatus\s*(&\s*0x|>>)' Sources
 door 'the one exit is in Main.swift' "$exit" \
   Sources/authctl/Main.swift
@@ -78,7 +80,7 @@ exits=$(code "$exit" Sources/authctl/Main.swift | tail -n +2)
 # Main reads the environment; Hardening cleans it before anything is loaded.
 door 'the environment is read in Main.swift and handed on' \
   '\b(secure_)?getenv\s*\(|\benviron\b|ProcessInfo' \
-  Sources/authctl/Main.swift Sources/AuthKit/Base/Hardening.swift
+  Sources/authctl/Main.swift Sources/AuthKit/Base/Hardening.swift Sources/CJQ/shim.c
 door 'the clock is read in Clock.swift' \
   'CLOCK_REALTIME|(?<![\w.])time\s*\(\s*(nil|NULL|&)|gettimeofday|\bDate\s*\(|SystemClock' \
   Sources/authctl/System/Clock.swift
@@ -117,7 +119,7 @@ never 'what is true of one preset stands in its TOML file' \
 never 'Foundation costs 5 ms at each start and 50 MB; Glibc has it, or FoundationEssentials' \
   "${import}Foundation(Networking|XML|Internationalization)?\\b" Sources
 never 'AuthKit knows nothing of command lines' "${import}ArgumentParser\\b" \
-  Sources/AuthKit Sources/CCrypto Sources/CCurl Sources/CLibsecret Sources/CSystem
+  Sources/AuthKit Sources/C{Crypto,Curl,JQ,Libsecret,System}
 never 'AuthKit knows nothing of authctl' "${import}authctl\\b" Sources
 
 # In Swift "\r\n" is one Character, and a letter with a combining mark differs from the letter

@@ -57,7 +57,7 @@ _authctl() {
         ;;
       *)
         candidate=${line%%$'\t'*}
-        case $candidate in *[=:]) compopt -o nospace 2>/dev/null ;; esac
+        case $candidate in *[=:/]) compopt -o nospace 2>/dev/null ;; esac
         _authctl_add "$candidate"
         ;;
     esac

@@ -56,7 +56,7 @@ Architecture: $architecture
 Maintainer: $maintainer <$email>
 Installed-Size: $(du -k -s --apparent-size "$root/usr" | cut -f 1)
 Depends: ${linked#shlibs:Depends=}, libcurl4, libsecret-1-0, libssl3
-Recommends: ca-certificates
+Recommends: ca-certificates, libjq1
 Suggests: gnome-keyring | kwalletmanager | keepassxc
 Conflicts: authd
 Homepage: https://github.com/authctl/authctl

@@ -36,6 +36,7 @@ enum Main {
       return write(Completion.lines(arguments.dropFirst(2), environment))
     }
     do throws(Failure) {
+      if arguments.first == "__parse" { return try check(Array(arguments.dropFirst(2))) }
       try checkWords(before: "--")
       if arguments.isEmpty { return try Overview.show(environment) }
       return try run(arguments, environment, before)
@@ -82,6 +83,18 @@ enum Main {
       app.console.report(failure)
       return failure.kind.exitCode
     }
+  }
+
+  /// Parses words and does nothing else, for the test of the commands that hints name:
+  /// `authctl __parse -- WORD…`.
+  private static func check(_ words: [String]) throws(Failure) -> Int32 {
+    guard case .run(let command, let words, let name) = try CommandFinder.resolve(words) else {
+      return 0
+    }
+    do { _ = try command.parseAsRoot(words) } catch {
+      throw CommandFinder.usage(command.message(for: error), of: name, words)
+    }
+    return 0
   }
 
   /// Reports a failure before there is an `App`.
@@ -132,7 +145,8 @@ enum Main {
 
   /// The variables that name files, folders and servers for authctl itself.
   private static let names: Set<String> = [
-    "HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR", "CURL_CA_BUNDLE",
+    "HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_RUNTIME_DIR",
+    "CURL_CA_BUNDLE",
     "SSL_CERT_FILE", "SSL_CERT_DIR", "DBUS_SESSION_BUS_ADDRESS", "PAGER", "KUBERNETES_EXEC_INFO",
     Variable.credentialsFolder.rawValue,
   ]

@@ -184,6 +184,25 @@ import Testing
     }
   }
 
+  /// A path that only some servers are asked for.
+  @Test func marksThatWaitForASign() throws {
+    let waiting = try #require(
+      try mark(
+        "path = \"/p\"\nafter = [\"X-Runtime\", \"/sign_in\"]\ntext = [\"t\"]\nlikely = true"))
+    #expect(waiting.request == "GET /p" && waiting.isLikely)
+    for root in [
+      try answer(404, ["x-runtime: 1"]), try answer(302, ["Location: /users/sign_in"]),
+      try answer(200, [], "<a href=/sign_in>"),
+    ] {
+      #expect(waiting.isWorthAsking(after: root))
+    }
+    #expect(!waiting.isWorthAsking(after: try answer(200, ["X-One: 1"], "t")))
+    #expect(!waiting.isWorthAsking(after: nil))
+    let always = try #require(try mark("method = \"OPTIONS\"\ntext = [\"t\"]"))
+    #expect(always.request == "OPTIONS /" && always.isWorthAsking(after: nil))
+    #expect(throws: Failure.self) { try mark("method = \"POST\"\ntext = [\"t\"]") }
+  }
+
   @Test func marksAreShown() throws {
     let mark = try #require(
       try mark(

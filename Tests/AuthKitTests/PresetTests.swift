@@ -44,7 +44,8 @@ private func header(_ recipe: Recipe, _ name: String) -> String {
     _ = try recipe(name)
     let summary = Presets.summary(name)
     #expect(!summary.isEmpty && summary.utf8.count <= 79 && summary.utf8.allSatisfy { $0 < 0x7F })
-    #expect(Presets.text(name)?.utf8.starts(with: "# \(summary)\n".utf8) == true)
+    let start = "# \(summary)\n# Group: \(Presets.group(name))\n"
+    #expect(Presets.text(name)?.utf8.starts(with: start.utf8) == true)
   }
 
   @Test func defaults() throws {

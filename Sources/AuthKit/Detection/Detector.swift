@@ -1,4 +1,4 @@
-/// Detects how to use an API with GET requests that carry no credential, only to the origin that
+/// Detects how to use an API with GET and OPTIONS requests that carry no credential, only to the origin that
 /// was named (rule A13).
 package struct Detector {
   /// The maximum number of requests.
@@ -11,6 +11,7 @@ package struct Detector {
   private let http: HTTPClient
   private let profile: Profile
   private var detection: Detection
+  /// By path, with `OPTIONS ` before it for another method than GET.
   private var answers: [String: RecipeResponse] = [:]
   /// Whether the API's description was found.
   private var hasDocument = false
@@ -45,7 +46,8 @@ package struct Detector {
   package mutating func run() throws(Failure) -> Detection {
     var marks = Fingerprint.all()
     try ask("/")
-    look(for: &marks, at: "/")
+    look(for: &marks, at: "GET /")
+    marks.removeAll { !$0.isWorthAsking(after: answers["/"]) }
     for path in Self.documents where !isCertain && !hasDocument {
       try ask(path)
       readDocument(path)
@@ -55,12 +57,15 @@ package struct Detector {
       try ask(path)
       readMetadata(path)
     }
-    // Paths that several presets use come first: one request serves them all.
-    let paths = Dictionary(grouping: marks.filter { $0.path != "/" }, by: \.path)
-      .sorted { ($1.value.count, $0.key) < ($0.value.count, $1.key) }.map(\.key)
-    for path in paths where !isCertain {
-      try ask(path)
-      look(for: &marks, at: path)
+    // First what the answer to / suggests, then what several presets share.
+    func rank(_ marks: [Fingerprint]) -> Int {
+      marks.count + (marks.contains { !$0.after.isEmpty } ? 100 : 0)
+    }
+    let requests = Dictionary(grouping: marks, by: \.request)
+      .sorted { (rank($1.value), $0.key) < (rank($0.value), $1.key) }
+    for (request, marked) in requests where !isCertain {
+      try ask(marked[0].path, by: marked[0].method)
+      look(for: &marks, at: request)
     }
     if !isCertain { lookForChallenge() }
     detection.findings.sort { $0.certainty > $1.certainty }
@@ -84,8 +89,9 @@ package struct Detector {
 
   // MARK: - Asking
 
-  private mutating func ask(_ path: String) throws(Failure) {
-    guard answers[path] == nil, detection.tried.count < Self.mostRequests else { return }
+  private mutating func ask(_ path: String, by method: String = "GET") throws(Failure) {
+    let place = method == "GET" ? path : "\(method) \(path)"
+    guard answers[place] == nil, detection.tried.count < Self.mostRequests else { return }
     let isFirst = detection.tried.isEmpty
     // Well-known paths and product marks are at the root of the origin; documents below the base.
     let isDocument = Self.documents.contains(path) || path == "/"
@@ -93,13 +99,14 @@ package struct Detector {
     do throws(Failure) {
       let url = try WebURL(start + path, from: .person)
       forgetLongAnswers()
-      let (head, body) = try http.look(at: url, seconds: Self.seconds, most: Self.mostBytes)
-      answers[path] = RecipeResponse(head: head, body: body, url: url, of: profile)
-      detection.tried.append("GET \(path): \(head.status)")
+      let (head, body) = try http.look(
+        at: url, by: method, seconds: Self.seconds, most: Self.mostBytes)
+      answers[place] = RecipeResponse(head: head, body: body, url: url, of: profile)
+      detection.tried.append("\(method) \(path): \(head.status)")
     } catch {
       // An unreachable API shows nothing; one that answers strangely may show more.
       if isFirst, [.network, .tls, .timeout].contains(error.kind) { throw error }
-      detection.tried.append("GET \(path): \(error.message)")
+      detection.tried.append("\(method) \(path): \(error.message)")
     }
   }
 
@@ -112,21 +119,26 @@ package struct Detector {
 
   // MARK: - Marks of products
 
-  private mutating func look(for marks: inout [Fingerprint], at path: String) {
-    guard let answer = answers[path] else { return }
-    for mark in marks where mark.path == path && mark.isShown(by: answer) {
+  private mutating func look(for marks: inout [Fingerprint], at request: String) {
+    for mark in marks where mark.request == request {
+      let place = mark.method == "GET" ? mark.path : request
+      guard let answer = answers[place], mark.isShown(by: answer) else { continue }
       var finding = Finding(
-        .certain, at: path, "answers as \(mark.preset) does",
+        mark.isLikely ? .likely : .certain, at: place, "answers as \(mark.preset) does",
         why: Presets.summary(mark.preset))
       finding.settings = [("preset", .string(mark.preset))]
+      // Marks are at the root of the origin, and so is what the preset names.
+      if mark.path != "/", !detection.url.utf8.elementsEqual(base.origin.description.utf8) {
+        finding.settings.insert(("url", .string(base.origin.description)), at: 0)
+      }
       detection.findings.append(finding)
     }
-    marks.removeAll { $0.path == path }
+    marks.removeAll { $0.request == request }
   }
 
   /// Adds what a protected path requires, from the paths already requested.
   private mutating func lookForChallenge() {
-    let refused = answers.filter { $0.value.head.status == 401 }
+    let refused = answers.filter { $0.value.head.status == 401 && $0.key.utf8.first == 0x2F }
     guard let (path, answer) = refused.min(by: { $0.key < $1.key }) else { return }
     for value in answer.head.all("WWW-Authenticate") {
       let scheme = String(decoding: value.utf8.prefix { $0 != 0x20 }, as: UTF8.self)
@@ -151,6 +163,10 @@ package struct Detector {
     hasDocument = true
     let shown = String(decoding: path.utf8.prefix { $0 != UInt8(ascii: "?") }, as: UTF8.self)
     protectedPath = protectedPath ?? document.protectedPath
+    if !document.isElsewhere {
+      detection.paths = APIPaths(
+        base: Self.base(base.origin, document.basePath), document.described)
+    }
     for url in document.foreign {
       detection.findings.append(
         Finding(

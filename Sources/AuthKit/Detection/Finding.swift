@@ -50,6 +50,8 @@ package struct Detection {
   package var tried: [String] = []
   /// The findings, the most certain first.
   package var findings: [Finding] = []
+  /// The operations that the API's description has.
+  package var paths: APIPaths?
 
   /// The most certain finding that a profile can be made from.
   package var best: Finding? { findings.first { !$0.settings.isEmpty } }

@@ -146,6 +146,23 @@ struct OpenAPI {
     }
   }
 
+  /// All operations with the parameters of their queries, for completion.
+  var described: [APIPaths.Operation] {
+    func parameters(_ value: JSONValue?) -> [String] {
+      guard case .array(let parameters)? = value?["parameters"] else { return [] }
+      return parameters.prefix(100).map(resolved).filter { $0["in"]?.text == "query" }
+        .compactMap { $0["name"]?.text }
+    }
+    return paths.flatMap { path, item -> [APIPaths.Operation] in
+      guard case .object(let members) = item else { return [] }
+      let common = parameters(item)
+      return members.prefix(20).map { name, operation in
+        APIPaths.Operation(
+          method: name.asciiLowercased, path: path, parameters: common + parameters(operation))
+      }
+    }
+  }
+
   /// The path of a GET that requires a credential and no parameters, below the origin.
   var protectedPath: String? {
     let isSecured = root["security"] != nil

@@ -96,13 +96,13 @@ package final class HTTPClient {
     return (head, body)
   }
 
-  /// Sends a GET without credentials, to examine an API; does not follow redirects (rule A13).
+  /// Sends a request without credentials or a body, to examine an API; does not follow redirects (rule A13).
   ///
   /// - Parameters:
   ///   - seconds: the time limit for the whole request.
   ///   - most: the limit on the decoded body, in bytes.
   func look(
-    at url: WebURL, seconds: Double, most: Int
+    at url: WebURL, by method: String = "GET", seconds: Double, most: Int
   ) throws(Failure) -> (ResponseHead, [UInt8]) {
     var settings =
       try url.origin.isSecure ? plainSettings() : settings(carryingSecretsTo: url.origin)
@@ -110,7 +110,7 @@ package final class HTTPClient {
     settings.largestBody = most
     settings.compressed = true
     settings.setPrivate()
-    var request = WireRequest(method: "GET", url: url)
+    var request = WireRequest(method: method, url: url)
     try addDefaults(to: &request)
     return try answer(to: request, settings)
   }

@@ -1,8 +1,15 @@
-/// The table `[detect]` of a preset: how a product answers a GET without credentials.
+/// The table `[detect]` of a preset: how a product answers a request without credentials.
 struct Fingerprint {
   /// The preset's name.
   var preset: String
+  /// GET or OPTIONS.
+  var method: String
   var path: String
+  /// The path is requested only if the answer to `GET /` has one of these, in a header or in its
+  /// body.
+  var after: [String]
+  /// Whether other products may answer so, too.
+  var isLikely: Bool
   var statuses: [Int]
   /// One of them must hold.
   var conditions: [Condition]
@@ -27,7 +34,11 @@ struct Fingerprint {
   static func read(_ values: ProfileValues, _ preset: String) throws(Failure) -> Fingerprint? {
     guard values.firstKey(of: "detect") != nil else { return nil }
     let mark = Fingerprint(
-      preset: preset, path: try values.text("detect.path") ?? "/",
+      preset: preset,
+      method: try values.word("detect.method", of: ["GET", "OPTIONS"]) ?? "GET",
+      path: try values.text("detect.path") ?? "/",
+      after: try values.texts("detect.after") ?? [],
+      isLikely: try values.flag("detect.likely") ?? false,
       statuses: try values.statuses("detect.status") ?? [200],
       conditions: try values.conditions("detect.when") ?? [],
       texts: try values.texts("detect.text") ?? [])

@@ -30,6 +30,31 @@ package enum Presets {
     return String(decoding: line, as: UTF8.self)
   }
 
+  /// The kind of API that the preset is for, in its second comment: `Python`.
+  package static func group(_ name: String) -> String {
+    let mark = "# Group: "
+    let line = text(name)?.utf8.split(separator: 0x0A, maxSplits: 2).dropFirst().first
+    guard let line, line.starts(with: mark.utf8) else { return products }
+    return String(decoding: line.dropFirst(mark.utf8.count), as: UTF8.self)
+  }
+
+  private static let products = "Products"
+
+  /// The presets whose name, summary or group contains `filter`, by group: the general ones first,
+  /// those of single products last.
+  package static func groups(matching filter: String = "") -> [(name: String, presets: [String])] {
+    let wanted = filter.asciiLowercased
+    let found = names.filter { name in
+      [name, summary(name), group(name)].contains {
+        $0.asciiLowercased.contains(bytesOf: wanted)
+      }
+    }
+    func rank(_ group: String) -> Int { group == "General" ? 0 : group == products ? 2 : 1 }
+    return Dictionary(grouping: found, by: group).sorted {
+      (rank($0.key), $0.key) < (rank($1.key), $1.key)
+    }.map { (name: $0.key, presets: $0.value) }
+  }
+
   /// The values that apply when neither preset nor profile sets them.
   static var defaults: String {
     EmbeddedPresets.texts.first { $0.name == defaultsName }?.text ?? ""

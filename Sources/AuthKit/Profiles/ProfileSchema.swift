@@ -83,7 +83,9 @@ enum ProfileSchema {
 
   /// How to recognize a product (`authctl profile detect`); only for presets.
   private static let markKeys = [
-    Key(name: "detect.path", kind: .text), Key(name: "detect.status", kind: .numbers),
+    Key(name: "detect.method", kind: .text), Key(name: "detect.after", kind: .texts),
+    Key(name: "detect.likely", kind: .flag), Key(name: "detect.path", kind: .text),
+    Key(name: "detect.status", kind: .numbers),
     Key(name: "detect.when", kind: .texts), Key(name: "detect.text", kind: .texts),
   ]
 

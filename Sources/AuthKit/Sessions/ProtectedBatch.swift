@@ -104,7 +104,7 @@ package final class ProtectedBatch {
         throw Failure(
           .originRefused,
           "\(keeper.profile.name): \(wanted.request.url.origin) is not an origin of the profile",
-          hint: "authctl get --anonymous URL asks any")
+          hint: "to send it without a credential: authctl get --anonymous URL")
       }
       try send(job)
     } catch {
@@ -209,7 +209,7 @@ package final class ProtectedBatch {
     guard job.body.count + bytes.count <= largestBody else {
       throw Failure(
         .failed, "the answer is longer than \(largestBody >> 20) MiB",
-        hint: "authctl get -o FILE takes one of any length")
+        hint: "to save an answer of any length: authctl get -o FILE /PATH")
     }
     guard bodyBytes + bytes.count <= largestBodies else {
       throw Failure(

@@ -436,7 +436,7 @@ extension SessionKeeper {
     guard let user = answer.json else {
       throw api.notUnderstood(
         answer, "no JSON in the answer to \(api.named(call))",
-        hint: api.showCommand.map { "[whoami] in " + $0 })
+        hint: api.showCommand.map { "to see [whoami]: " + $0 })
     }
     return (try answer.value(at: profile.recipe.session.account)?.scalarText, user)
   }

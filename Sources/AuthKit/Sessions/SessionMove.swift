@@ -86,7 +86,7 @@ package struct SessionMove {
         + "different sessions of \(DisplayText.oneLine(session.account, limit: 80)), and neither "
         + "is newer: both stay",
       hint: Suggestion.login(session.profile, account: session.account).command
-        .map { "\($0) replaces both" })
+        .map { "to replace both: " + $0 })
     failure.profile = session.profile
     failure.account = session.account
     throw failure

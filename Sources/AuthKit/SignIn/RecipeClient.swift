@@ -129,7 +129,7 @@ package final class RecipeClient {
       try refuse(answer, of: prefetch.call, what: "the request before this one", refused: [])
     } catch {
       var failure = error
-      failure.hint = showCommand.map { "[prefetch] in " + $0 }
+      failure.hint = showCommand.map { "to see [prefetch]: " + $0 }
       throw failure
     }
     try extract(prefetch.take, from: answer, into: &values)
@@ -147,7 +147,7 @@ package final class RecipeClient {
           .answerNotUnderstood,
           "\(profile.name): the answer of \(Redactor.withoutQuery(answer.url.text)) has no "
             + "\(kept.name) (HTTP \(answer.head.status), \(answer.shape))",
-          hint: showCommand.map { $0 + " tells where it is looked for (take)" })
+          hint: showCommand.map { "to see where authctl looks for it (take): " + $0 })
         failure.server = answer.words
         failure.status = answer.head.status
         throw failure

@@ -34,7 +34,7 @@ extension RecipeClient {
       throw Failure(
         .usage, "\(profile.name): this API has no sign-in by name and password",
         hint: Suggestion.storeToken(profile.name).command
-          .map { $0 + " stores a token or key of yours" })
+          .map { "to store a token or key of yours: " + $0 })
     }
     var answer = try send(
       call, values: values, permitted: permitted, seconds: seconds, onAnswer: onAnswer)
@@ -46,7 +46,7 @@ extension RecipeClient {
     } else {
       try refuse(
         answer, of: call, what: "this name and password", refused: answer.recipe.refused,
-        hint: Suggestion.login(profile.name, account: "NAME").command)
+        hint: Suggestion.login(profile.name, account: account ?? "NAME").command)
     }
     guard let signedIn = try session(from: answer, values: values, account: account) else {
       throw notUnderstood(

@@ -32,6 +32,19 @@ extension App {
     return profile.account.map { ($0, "profile's account") }
   }
 
+  /// Refuses curl's `-u NAME:PASSWORD` without repeating it, unless an account has that name.
+  ///
+  /// - Throws: `usage`.
+  func checkAccountOption(_ profile: Profile, in store: any SessionStore) throws(Failure) {
+    guard let name = globals.username, name.utf8.contains(UInt8(ascii: ":")) else { return }
+    let stored = (try? storedAccounts(of: profile.name, in: store)) ?? []
+    guard !stored.contains(where: { $0.utf8.elementsEqual(name.utf8) }) else { return }
+    let account = String(decoding: name.utf8.prefix { $0 != UInt8(ascii: ":") }, as: UTF8.self)
+    throw Failure(
+      .usage, "-u takes an account; a password does not belong on the command line",
+      suggestion: .login(profile.name, account: account.isEmpty ? nil : account))
+  }
+
   /// Prints the first line of `-v`: the profile, the account, and why each was chosen.
   func logChoice(_ choice: ProfileChoice, _ account: (name: String, reason: String)?) {
     let who = account.map { ", \(DisplayText.oneLine($0.name)) (\($0.reason))" } ?? ""
@@ -58,6 +71,7 @@ extension App {
 
   /// Returns the session that a command works with: from a variable, else the stored one.
   func session(for choice: ProfileChoice, _ keeper: SessionKeeper) throws(Failure) -> Session {
+    try checkAccountOption(choice.profile, in: keeper.store)
     if let session = try environmentSession(for: choice) {
       console.verbose("* \(choice.profile.name) (\(choice.reason)), \(session.variable ?? "")")
       return session
@@ -65,7 +79,7 @@ extension App {
     if choice.profile.file == nil {
       throw Failure(
         .notSignedIn, "not signed in to \(keeper.api.base.origin)",
-        hint: "AUTHCTL_TOKEN gives a token for AUTHCTL_URL; or authctl login URL")
+        hint: "set AUTHCTL_TOKEN to a token for AUTHCTL_URL, or: authctl login URL")
     }
     let account = try account(of: keeper)
     context.account = account.name

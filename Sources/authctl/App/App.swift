@@ -62,9 +62,9 @@ final class App {
 
   /// `$OWN`, else `$XDG/authctl`, else `~/…/authctl`.
   private static func folder(
-    _ environment: [String: String], own: Variable, xdg: String, inHome: String
+    _ environment: [String: String], own: Variable?, xdg: String, inHome: String
   ) -> String {
-    if let folder = environment[own] { return File.absolute(folder) }
+    if let own, let folder = environment[own] { return File.absolute(folder) }
     // The XDG specification: ignore a relative path.
     if let folder = environment[xdg], folder.utf8.first == UInt8(ascii: "/") {
       return folder + "/authctl"
@@ -108,6 +108,12 @@ final class App {
   func stateFolder() -> String {
     Self.folder(
       environment, own: .stateFolder, xdg: "XDG_STATE_HOME", inHome: ".local/state")
+  }
+
+  /// What completion knows of APIs.
+  var pathCache: PathCache {
+    let folder = Self.folder(environment, own: nil, xdg: "XDG_CACHE_HOME", inHome: ".cache")
+    return PathCache(folder: folder + "/paths")
   }
 
   /// The folder of session locks.

@@ -47,7 +47,7 @@ extension App {
     }
     throw Failure(
       .usage, "which profile? There are \(names.joined(separator: ", "))",
-      hint: "-p NAME, AUTHCTL_PROFILE, or authctl profile default NAME")
+      hint: "give -p NAME, set AUTHCTL_PROFILE, or: authctl profile default NAME")
   }
 
   /// Whether a target is an absolute URL, not a path.

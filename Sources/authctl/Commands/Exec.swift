@@ -54,7 +54,7 @@ struct Exec: Command {
   @OptionGroup(title: "Global options") var globals: Globals
 
   /// The usage in short.
-  static let form = "authctl exec [OPTIONS] -- CMD ARGS"
+  static let form = "authctl exec -- CMD"
 
   func run(in app: App) throws(Failure) -> Int32 {
     guard !command.isEmpty else {

@@ -27,18 +27,7 @@ struct HelperCurlConfig: Command {
       throw Failure(.usage, "curl does not name the API", hint: "-p NAME says which")
     }
     let found = try HelperCredential(app: app, givesPasswords: false).credentialOfNamed(for: nil)
-    var urls: [WebURL] = []
-    for target in targets {
-      try app.checkTarget(target)
-      let url = try found.keeper.api.url(for: target)
-      guard !URLText.isAbsolute(target) || Origin(canonicalStartOf: target) == url.origin else {
-        throw Failure(
-          .originRefused, "the target's host is not written in its plain form",
-          hint: "write \(url.origin)")
-      }
-      try found.keeper.check(url, for: found.session)
-      urls.append(url)
-    }
+    let urls = try found.urls(of: targets, app)
     try HelperCredential.check(found.header.value, forbidden: "\"\\")
     var lines = ["header = \"\(found.header.name): \(found.header.value)\""]
     let isSecure =

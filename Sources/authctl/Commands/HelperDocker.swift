@@ -29,7 +29,7 @@ struct HelperDocker: Command {
     guard operation == "get" else {
       throw Failure(
         .failed, "docker \(operation == "store" ? "login" : "logout") does not reach authctl",
-        hint: "authctl login and authctl logout do it")
+        hint: "authctl login")
     }
     let server = HelperCredential.input().map {
       String(decoding: $0, as: UTF8.self).trimmingLineEnd

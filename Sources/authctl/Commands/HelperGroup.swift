@@ -7,7 +7,7 @@ struct HelperGroup: ParsableCommand {
     commandName: "helper", abstract: "Answer another program's credential-helper protocol.",
     subcommands: [
       HelperGit.self, HelperDocker.self, HelperBazel.self, HelperCargo.self, HelperKubectl.self,
-      HelperCurlConfig.self, HelperNetrc.self,
+      HelperCurlConfig.self, HelperHeaders.self, HelperNetrc.self,
     ])
 
   /// Links to authctl, by the names that programs call their helpers.

@@ -84,7 +84,7 @@ struct JWTDecode: Command {
     guard !Self.looksLikeToken(file) else {
       throw Failure(
         .usage, "a token does not belong on the command line",
-        hint: "authctl jwt decode - reads it from standard input")
+        hint: "to read it from standard input: authctl jwt decode -")
     }
     let source = SecretSource(kind: .token, file: file, variable: "jwt decode")
     guard let secret = try app.secrets([source]).read(.token) else {

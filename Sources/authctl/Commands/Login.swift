@@ -13,8 +13,16 @@ struct Login: Command {
         authctl login https://shop.example/api/login -u ada@shop.example
         authctl login -p shop --if-needed --password-command 'pass show shop'
         authctl login --from-curl copied.txt
+
+      Presets (authctl profile presets FILTER describes them):
+      \(presets)
       """
   ).alone
+
+  private static var presets: String {
+    Console.wrapped(Presets.names.joined(separator: " "), indent: 4).map { "  " + $0 }
+      .joined(separator: "\n")
+  }
 
   @Argument(help: ArgumentHelp("The API's base, or the address that signs in.", valueName: "url"))
   var url: String?
@@ -73,15 +81,29 @@ struct Login: Command {
       guard profile.isEmpty else {
         throw Failure(
           .usage, "options that make a profile need the API's address",
-          hint: "authctl login URL [OPTIONS], or authctl profile set NAME KEY=VALUE")
+          hint: "give the URL too, or change a profile: authctl profile set NAME KEY=VALUE")
       }
       choice = try app.choose()
     }
     do throws(Failure) { return try signIn(choice, made, described, app) } catch {
       // Keep the new profile only if another attempt may succeed (design 5).
       if Self.keepsProfile(error.kind) { try? made?.save(in: app) }
-      throw error
+      throw namingSource(error, app)
     }
+  }
+
+  /// Adds the source of a refused password to the hint, where nobody can type it.
+  private func namingSource(_ failure: Failure, _ app: App) -> Failure {
+    guard failure.kind == .credentialsRefused, !app.mayAsk, let hint = failure.hint else {
+      return failure
+    }
+    var failure = failure
+    if let words = credentials.password.source.words {
+      failure.hint = DisplayText.shellCommand(words).map { "\(hint) \($0)" }
+    } else if app.environment[.password] != nil {
+      failure.hint = "correct \(Variable.password.rawValue), then: \(hint)"
+    }
+    return failure
   }
 
   /// Asks for the API's address, on a terminal, when there is no profile.

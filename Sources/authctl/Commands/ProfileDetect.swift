@@ -7,8 +7,8 @@ struct ProfileDetect: Command {
     commandName: "detect", abstract: "Look at an API: how does it want to be spoken to?",
     usage: "authctl profile detect [<options>] <url>",
     discussion: """
-      At most a dozen GET requests to that origin alone, without any credential; by
-      https, or to this machine. Ends with 1 when nothing is found.
+      Sends at most a dozen requests (GET, OPTIONS), to that origin only, without a
+      credential; over https, or to this machine. Exits with 1 if nothing is found.
 
       Examples:
         authctl profile detect https://api.shop.example

@@ -31,7 +31,7 @@ struct ProfileImport: Command {
     guard try !app.profiles.names().contains(name) else {
       throw Failure(
         .usage, "there is a profile called \(name) already",
-        hint: "import it under another name, or authctl profile remove \(name)")
+        hint: "import it under another name, or first: authctl profile remove \(name)")
     }
     let label = file == "-" ? "standard input" : DisplayText.oneLine(file, limit: 200)
     let text =

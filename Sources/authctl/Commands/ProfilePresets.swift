@@ -1,40 +1,61 @@
 internal import ArgumentParser
 internal import AuthKit
 
-/// `authctl profile presets [NAME]`
+/// `authctl profile presets [NAME|FILTER]`
 struct ProfilePresets: Command {
   static let configuration = CommandConfiguration(
     commandName: "presets",
-    abstract: "The recipes that authctl knows; with a name, that one whole.",
-    usage: "authctl profile presets [<options>] [<name>]",
+    abstract: "List the presets, or print one.",
+    usage: "authctl profile presets [<options>] [<name|filter>]",
     discussion: """
+      The name of a preset prints it. Any other word lists the presets that have it
+      in their name, summary or group.
+
       Examples:
         authctl profile presets
+        authctl profile presets django
         authctl profile presets express-jwt
       """
   ).alone
 
-  @Argument(help: ArgumentHelp("A preset.", valueName: "name")) var name: String?
+  @Argument(help: ArgumentHelp("A preset, or a part of its name.", valueName: "name|filter"))
+  var filter: String?
   @OptionGroup var output: JSONOutput
   @OptionGroup(title: "Global options") var globals: Globals
 
   var wantsJSON: Bool { output.json }
 
   func run(in app: App) throws(Failure) -> Int32 {
-    if let name {
-      try app.console.out(Presets.text(called: name).trimmingLineEnd)
+    let exact = filter.flatMap { filter in
+      Presets.names.first { $0.utf8.elementsEqual(filter.utf8) }
+    }
+    if let exact, !output.json {
+      try app.console.out(Presets.text(called: exact).trimmingLineEnd)
       return 0
     }
+    let groups =
+      exact.map { [(name: Presets.group($0), presets: [$0])] }
+      ?? Presets.groups(matching: filter ?? "")
+    // Fails with the nearest name.
+    if let filter, groups.isEmpty { _ = try Presets.text(called: filter) }
     if output.json {
-      let values = Presets.names.map { name -> JSONValue in
-        .object([("name", .string(name)), ("summary", .string(Presets.summary(name)))])
+      let values = groups.flatMap(\.presets).sorted().map { name -> JSONValue in
+        .object([
+          ("name", .string(name)), ("summary", .string(Presets.summary(name))),
+          ("group", .string(Presets.group(name))),
+        ])
       }
       try app.console.out(JSONValue.array(values))
       return 0
     }
-    var table = Table()
-    for name in Presets.names { table.add([name, Presets.summary(name)]) }
-    for line in table.lines { try app.console.out(String(line.dropFirst(2))) }
+    var isFirst = true
+    for group in groups {
+      try app.console.out((isFirst ? "" : "\n") + group.name + ":")
+      isFirst = false
+      var table = Table()
+      for name in group.presets { table.add([name, Presets.summary(name)]) }
+      try app.console.out(table)
+    }
     return 0
   }
 }

@@ -37,9 +37,17 @@ struct ProfileRemove: Command {
         suggestion: .logoutFrom(store: other.store.rawValue, profile: name))
     }
     for account in accounts { try forget(account, in: store, app) }
+    let url = (try? app.profiles.load(name))?.url
     try app.profiles.remove(name)
+    if let url { try forgetPaths(of: url, app) }
     app.console.notice("Removed the profile \(name).")
     return 0
+  }
+
+  /// Removes what completion knows of the API, unless another profile has use for it.
+  private func forgetPaths(of url: String, _ app: App) throws(Failure) {
+    let others = try app.profiles.names().compactMap { try? app.profiles.load($0).url }
+    app.pathCache.forget(url, keepingFor: others)
   }
 
   private func accounts(in store: any SessionStore, _ app: App) throws(Failure) -> [String] {

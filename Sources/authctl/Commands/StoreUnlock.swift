@@ -58,7 +58,7 @@ struct StoreUnlock: Command {
     guard try keyring.takesPassword() else {
       throw Failure(
         .storeLocked, "\(keyring.serviceName) takes no password from other programs",
-        hint: "authctl store unlock, on its desktop, raises its own dialog")
+        hint: "to use its own dialog, run on its desktop: authctl store unlock")
     }
     guard try keyring.isLocked() else { return }
     let place = "the keyring \"\(try keyring.collectionName())\""

@@ -64,7 +64,7 @@ struct Whoami: Command {
       throw source == "server"
         ? Failure(
           .failed, "\(choice.profile.name): the server does not tell the account by name",
-          hint: "authctl whoami --json shows what it tells")
+          hint: "to see the whole answer: authctl whoami --json")
         : Failure(
           .failed, "\(choice.profile.name): a token of a variable has no account",
           hint: offline && choice.profile.recipe.whoami != nil

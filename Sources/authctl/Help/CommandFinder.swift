@@ -119,7 +119,7 @@ enum CommandFinder {
           .usage,
           "unknown command "
             + DisplayText.oneLine(Redactor.withoutUserInformation(word), limit: 40),
-          hint: near.map { "did you mean \($0)?" } ?? "authctl help lists all commands")
+          hint: near.map { "did you mean \($0)?" } ?? "authctl help")
       }
       command = next
       depth += 1
@@ -174,6 +174,11 @@ enum CommandFinder {
 
   /// Returns the parser's message about `words` as a failure; its question becomes the hint.
   static func usage(_ message: String, of command: String, _ words: [String]) -> Failure {
+    if isRequest(["authctl", command]),
+      let failure = ItemWords.failure(words, inMessage: message)
+    {
+      return failure
+    }
     let parts = DisplayText.oneLine(withoutUserInformation(message, words), limit: 200)
       .separated(by: " Did you mean ")
     var text = parts.0

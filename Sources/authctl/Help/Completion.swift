@@ -23,7 +23,7 @@ struct Completion {
   private var path: [String] = []
   private var isHelp = false
   private var words = CommandArguments(of: Globals.self)
-  private var positionals = 0
+  private var positionals: [String] = []
   /// The options given so far, which decide the accounts and profiles to offer.
   private var given: [String: String] = [:]
 
@@ -62,7 +62,7 @@ struct Completion {
   private mutating func step(to word: String) -> Bool {
     let known = command.configuration.subcommands
     if known.isEmpty {
-      positionals += 1
+      positionals.append(word)
       return true
     }
     if path.isEmpty, !isHelp, word == "help" {
@@ -89,11 +89,11 @@ struct Completion {
     }
     guard !isHelp, let last = words.positionals.last else { return }
     if path == ["exec"] {
-      found.append(positionals == 0 ? "\tcommands\t" : "\tfiles\t")
+      found.append(positionals.isEmpty ? "\tcommands\t" : "\tfiles\t")
       return
     }
-    if positionals < words.positionals.count {
-      offerValue(of: words.positionals[positionals], typed, behind: "")
+    if positionals.count < words.positionals.count {
+      offerValue(of: words.positionals[positionals.count], typed, behind: "")
     } else if last.isRepeating {
       offerValue(of: last, typed, behind: "")
     }
@@ -139,9 +139,26 @@ struct Completion {
       for name in Self.headers { offer(start + name + ":", "", if: start + typed) }
     case "file":
       found.append("\tfiles\t\(start)")
+    case "target":
+      offerTargets(typed)
     default:
       offerFile(typed, behind: start)
     }
+  }
+
+  /// Offers paths and parameters of the API, as far as detection has read its description.
+  private mutating func offerTargets(_ typed: String) {
+    // bash passes on what it would take away: `/orders\?page`.
+    let typed = String(decoding: typed.utf8.filter { $0 != UInt8(ascii: "\\") }, as: UTF8.self)
+    guard typed.isEmpty || typed.utf8.first == UInt8(ascii: "/"), let app = app(),
+      let profile = try? app.choose().profile
+    else { return }
+    let method = path == ["request"] ? positionals.first : path.first
+    let methods = method == "head" ? ["get", "head"] : [method?.asciiLowercased ?? ""]
+    let isRequest = path.first != "helper"
+    let operations = app.pathCache.operations(of: profile.url)
+      .filter { !isRequest || methods.contains($0.method) }
+    for text in APIPaths.continuations(of: typed, operations) { offer(text, "", if: typed) }
   }
 
   /// Offers files for `@FILE` and `NAME=@FILE`, in curl's options.
@@ -166,8 +183,9 @@ struct Completion {
     }
     switch (argument.valueName, path) {
     case ("method", _): return "method"
+    case ("target", _): return "target"
     case ("key=value", _), ("key", _): return "key"
-    case ("name", ["profile", "presets"]): return "preset"
+    case ("name|filter", _): return "preset"
     case ("name", ["profile", "add"]), ("name", ["profile", "import"]): return "new"
     case ("name", _) where path.first == "profile": return "profile"
     case ("store", _): return "store"

@@ -90,6 +90,8 @@ extension Topics {
       AUTHCTL_STATE_DIR         Locks, trusted files and the store "file"; else
                                 authctl in XDG_STATE_HOME, else
                                 ~/.local/state/authctl.
+      XDG_CACHE_HOME            The paths that completion offers are in authctl
+                                there, else in ~/.cache/authctl.
       XDG_RUNTIME_DIR           The folder of exec --file.
       DBUS_SESSION_BUS_ADDRESS  The bus of the keyring; unset, the socket bus in
                                 /run/user/UID.

@@ -15,6 +15,25 @@ struct HelperCredential {
     var header: (name: String, value: String)
     /// The token, or the stored password.
     var secret: String
+
+    /// Returns the URLs of `targets`, which may get the credential.
+    ///
+    /// - Throws: `origin_refused` for any other URL, `usage` for what is no target.
+    func urls(of targets: [String], _ app: App) throws(Failure) -> [WebURL] {
+      var urls: [WebURL] = []
+      for target in targets {
+        try app.checkTarget(target)
+        let url = try keeper.api.url(for: target)
+        guard !URLText.isAbsolute(target) || Origin(canonicalStartOf: target) == url.origin else {
+          throw Failure(
+            .originRefused, "the target's host is not written in its plain form",
+            hint: "write \(url.origin)")
+        }
+        try keeper.check(url, for: session)
+        urls.append(url)
+      }
+      return urls
+    }
   }
 
   let app: App
@@ -46,6 +65,7 @@ struct HelperCredential {
   func credentialOfNamed(for origin: Origin?) throws(Failure) -> Credential {
     let choice = try app.choose()
     let keeper = try keeper(for: choice.profile)
+    try app.checkAccountOption(choice.profile, in: keeper.store)
     guard let session = try session(choice, keeper, nil) else {
       throw keeper.notSignedIn(app.namedAccount(choice.profile)?.name)
     }

@@ -79,7 +79,7 @@ struct AsCurl {
     guard profile.file != nil else {
       throw Failure(
         .usage, "--as-curl: authctl helper curl-config needs a profile, and AUTHCTL_URL is none",
-        hint: "authctl profile add NAME --url URL makes one")
+        hint: "authctl profile add NAME \(choice.profile.url)")
     }
     guard !profile.recipe.session.keepPassword, profile.recipe.request.isOneHeader(for: method)
     else {

@@ -164,7 +164,8 @@ struct BodyOptions: ParsableArguments {
       throw Failure(
         .usage, "a \(method) has no body",
         hint: kind == .data
-          ? "-G puts the data into the URL's query" : "authctl post, put or patch sends one")
+          ? "-G puts the data into the URL's query"
+          : "for a request with a body: authctl post /PATH")
     }
     return kind
   }

@@ -7,9 +7,9 @@ final class BodySink {
     case pipe
     case terminal(collected: [UInt8], isJSON: Bool)
     case stream
-    /// JSON values, one per line.
+    /// JSON values, one per line, or the results of a filter.
     case lines
-    /// A whole JSON answer, collected for `--pointer`.
+    /// A whole JSON answer, collected for `--pointer` and `--jq`.
     case values(ByteBuffer, OutputFile?)
     case file(OutputFile)
     /// An error body with `-o`, `--slurp` or `--each`: its first 2 KiB go to standard error.
@@ -20,31 +20,34 @@ final class BodySink {
   /// A JSON answer larger than this is not indented: it would have to be held in memory.
   private static let largestPretty = 4 << 20
   private static let excerptSize = 2048
-  /// `--pointer` refuses a JSON answer larger than this.
+  /// `--pointer` and `--jq` refuse a JSON answer larger than this.
   private static let largestParsed = 64 << 20
 
   private let console: Console
   private let isRaw: Bool
   private let pointers: [String]
+  private let filter: JQFilter?
   /// The file that is written.
   private(set) var path: String?
   /// Whether output has left this process, or may have.
   private var hasWritten = false
   private var target: Target
+  private var hasEndedPage = false
 
   /// - Parameter isLines: whether the output is made from the body, line by line.
   init(
-    _ console: Console, head: ResponseHead, _ options: OutputOptions, isWanted: Bool,
-    shownHead: String?, isLines: Bool = false
+    _ console: Console, head: ResponseHead, _ options: OutputOptions, _ filter: JQFilter?,
+    isWanted: Bool, shownHead: String?, isLines: Bool = false
   ) throws(Failure) {
     self.console = console
     isRaw = options.raw
     pointers = options.pointer
+    self.filter = filter
     let path =
       isWanted ? try options.path(for: head) : options.file.flatMap { $0 == "-" ? nil : $0 }
     let file = isWanted ? try path.map { (path) throws(Failure) in try options.open(path) } : nil
     self.path = file == nil ? nil : path
-    if isWanted, !pointers.isEmpty {
+    if isWanted, !pointers.isEmpty || filter != nil, !isLines {
       target = .values(ByteBuffer(), file)
     } else if let file {
       target = .file(file)
@@ -90,14 +93,14 @@ final class BodySink {
     switch target {
     case .pipe: try console.write(bytes, as: isRaw ? .asIs : .piece)
     case .stream: try console.write(bytes, as: .piece)
-    case .lines: try console.write(bytes, as: .json)
+    case .lines: try console.write(bytes, as: filter == nil ? .json : .piece)
     case .file(let file): try file.write(bytes)
     case .withheld: break
     case .values(let collected, _):
       guard collected.count + bytes.count <= Self.largestParsed else {
         throw Failure(
-          .failed, "--pointer: the answer is larger than \(Self.largestParsed >> 20) MiB",
-          hint: "without --pointer any length passes through")
+          .failed, "\(option): the answer is larger than \(Self.largestParsed >> 20) MiB",
+          hint: "without \(option) any length passes through")
       }
       collected.append(bytes)
     case .excerpt(let held):
@@ -116,11 +119,14 @@ final class BodySink {
   /// Writes what is left after the whole body has arrived.
   func finish() throws(Failure) {
     switch target {
-    case .pipe, .lines, .withheld: break
+    case .pipe, .withheld: break
+    case .lines: if filter != nil { try console.endText() }
     case .stream: try console.endText()
     case .file(let file): try file.commit()
     case .excerpt(let bytes): excerpt(bytes)
-    case .values(let collected, let file): try writeValues(of: collected, to: file)
+    case .values(let collected, let file):
+      if !hasEndedPage { try writeValues(of: collected, to: file) }
+      try file?.commit()
     case .terminal(let collected, _):
       if let json = try? JSONText(ByteBuffer(collected)) {
         try show(json)
@@ -141,36 +147,52 @@ final class BodySink {
 
   // MARK: - Values
 
-  /// Writes a line for each pointer that finds a value.
+  private var option: String { filter == nil ? "--pointer" : "--jq" }
+
+  /// Writes the values of a page; the next page begins a new text.
+  func endPage() throws(Failure) {
+    guard case .values(let collected, let file) = target else { return }
+    hasEndedPage = true
+    target = .values(ByteBuffer(), file)
+    if !collected.isEmpty { try writeValues(of: collected, to: file) }
+  }
+
+  /// Writes a line for each pointer that finds a value, or for each result of the filter.
   ///
-  /// - Throws: `failed`, naming the pointers without a value, after the others are written.
+  /// - Throws: `failed`, naming the pointers without a value, after the others are written; the
+  ///   failure of the filter.
   private func writeValues(of body: ByteBuffer, to file: OutputFile?) throws(Failure) {
-    let found = try PointedValues(of: body, at: pointers)
-    for value in found.values {
-      if let file {
-        try Self.write(value) { (bytes) throws(Failure) in try file.write(bytes) }
-        try Self.write([UInt8(ascii: "\n")], to: file)
-      } else if console.isOutTerminal, !isRaw {
-        try show(value)
-      } else {
-        try Self.write(value) { (bytes) throws(Failure) in try console.write(bytes, as: .asIs) }
-        try console.write([UInt8(ascii: "\n")], as: .asIs)
-      }
+    if let filter {
+      let json = try PointedValues.json(of: body, for: option)
+      return try filter.run(on: json) { (value) throws(Failure) in try write(value, to: file) }
     }
+    let found = try PointedValues(of: body, at: pointers)
+    for value in found.values { try write(value, to: file) }
     if let failure = found.failure { throw failure }
-    try file?.commit()
+  }
+
+  private func write(_ value: JSONText, to file: OutputFile?) throws(Failure) {
+    if let file {
+      try Self.write(value) { (bytes) throws(Failure) in try file.write(bytes) }
+      try Self.write([UInt8(ascii: "\n")], to: file)
+    } else if console.isOutTerminal, !isRaw {
+      try show(value)
+    } else {
+      try Self.write(value) { (bytes) throws(Failure) in try console.write(bytes, as: .asIs) }
+      try console.write([UInt8(ascii: "\n")], as: .asIs)
+    }
   }
 
   /// Writes a text as it is, anything else as compact JSON.
-  private static func write(
+  static func write(
     _ value: JSONText, to sink: (UnsafeRawBufferPointer) throws(Failure) -> Void
   ) throws(Failure) {
     if value.kind == .string { try value.writeText(to: sink) } else { try value.write(to: sink) }
   }
 
-  /// Shows a value on a terminal. Pretty JSON is safe there as it is; a text of `--pointer` is not.
+  /// Shows a value on a terminal. Pretty JSON is safe there as it is; a text without quotes is not.
   private func show(_ value: JSONText) throws(Failure) {
-    if value.kind == .string, !pointers.isEmpty {
+    if value.kind == .string, !pointers.isEmpty || filter != nil {
       try value.writeText { (bytes) throws(Failure) in try console.write(bytes, as: .piece) }
       try console.endText()
     } else {

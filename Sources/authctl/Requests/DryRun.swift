@@ -10,6 +10,7 @@ struct DryRun {
   let options: RequestOptions
 
   func run() throws(Failure) -> Int32 {
+    try app.checkAccountOption(choice.profile, in: keeper.store)
     let outline = try keeper.api.outline(of: request, anonymous: options.anonymous)
     if !options.anonymous { try learn() }
     if options.output.asCurl {

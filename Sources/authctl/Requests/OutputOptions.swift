@@ -45,6 +45,12 @@ struct OutputOptions: ParsableArguments {
       "Of a JSON answer this value alone: /data/0/id; text as it is.", valueName: "pointer"))
   var pointer: [String] = []
 
+  @Option(
+    name: .customLong("jq"), parsing: .unconditional,
+    help: ArgumentHelp(
+      "Print the results of a jq filter on the JSON answer: '.data[].id'.", valueName: "filter"))
+  var filter: String?
+
   @Flag(help: "The body as it is, on a terminal too.")
   var raw = false
 
@@ -96,6 +102,9 @@ struct OutputOptions: ParsableArguments {
     }
     guard !dryRun || !asCurl else {
       throw Failure(.usage, "--dry-run and --as-curl exclude each other")
+    }
+    guard filter == nil || pointer.isEmpty else {
+      throw Failure(.usage, "--jq and --pointer cannot be used together")
     }
     guard remoteName || !serverName else { throw Failure(.usage, "-J goes with -O") }
     var settled = self

@@ -44,13 +44,18 @@ struct PageOptions: ParsableArguments {
   /// - Throws: `usage`.
   func check(method: String, _ output: OutputOptions) throws(Failure) {
     if paginate, method != "GET" { throw Failure(.usage, "--paginate goes with GET") }
-    if each != nil, method == "HEAD" { throw Failure(.usage, "the answer to HEAD has no body") }
+    if each != nil || output.filter != nil, method == "HEAD" {
+      throw Failure(.usage, "the answer to HEAD has no body")
+    }
     let needingPages = [
       ("--slurp", slurp), ("--next", next != nil), ("--next-cursor", nextCursor != nil),
       ("--max-pages", maximumPages != nil),
     ]
     for (name, isThere) in needingPages where isThere && !paginate {
       throw Failure(.usage, "\(name) goes with --paginate")
+    }
+    if slurp, output.filter != nil {
+      throw Failure(.usage, "--slurp and --jq cannot be used together")
     }
     if maximumItems != nil, each == nil { throw Failure(.usage, "--max-items goes with --each") }
     if slurp, each != nil { throw Failure(.usage, "--slurp and --each exclude each other") }

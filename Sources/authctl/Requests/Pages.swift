@@ -56,7 +56,7 @@ extension RequestRun {
     wanted.redirects.staysHome = options.pages.paginate && asking.origins != nil
     let origins = asking.origins ?? [wanted.request.url.origin]
     let place = try options.pages.place(in: asking.profile.recipe.nextPage)
-    let writer = PageWriter(app.console, options)
+    let writer = PageWriter(app.console, options, filter)
     var seen: Set<Int> = []
     for number in 1... {
       seen.insert(Self.mark(wanted.request.url))
@@ -151,6 +151,7 @@ final class PageWriter {
   private let console: Console
   private let output: OutputOptions
   private let pages: PageOptions
+  private let filter: JQFilter?
   /// Whether pages share one output: a file, the lines of --each, the array of --slurp.
   private let isOne: Bool
   /// The sink of all pages, or of the last one.
@@ -159,10 +160,11 @@ final class PageWriter {
   private var lastHead: ResponseHead?
   private var items = 0
 
-  init(_ console: Console, _ options: RequestOptions) {
+  init(_ console: Console, _ options: RequestOptions, _ filter: JQFilter?) {
     self.console = console
     output = options.output
     pages = options.pages
+    self.filter = filter
     isOne = pages.slurp || pages.each != nil || output.file.map { $0 != "-" } ?? false
   }
 
@@ -178,13 +180,15 @@ final class PageWriter {
       if let shownHead { try Self.put(Array(shownHead.utf8), into: sink) }
     } else {
       sink = try BodySink(
-        console, head: page.head, output, isWanted: true, shownHead: shownHead, isLines: isLines)
+        console, head: page.head, output, filter, isWanted: true, shownHead: shownHead,
+        isLines: isLines)
     }
     guard let sink else { return }
     if let pointer = pages.each {
       try putElements(of: page, at: pointer, into: sink)
     } else {
       try page.body.withBytes(sink.receiveBody)
+      try sink.endPage()
       if !isOne { try sink.finish() }
     }
   }
@@ -192,7 +196,7 @@ final class PageWriter {
   /// Writes what is left after the last page.
   func finish() throws(Failure) {
     if pages.slurp, let lastHead {
-      sink = try BodySink(console, head: lastHead, output, isWanted: true, shownHead: nil)
+      sink = try BodySink(console, head: lastHead, output, nil, isWanted: true, shownHead: nil)
       add(array.isEmpty ? "[]\n" : "]\n")
     }
     guard isOne, let sink else { return }
@@ -205,7 +209,7 @@ final class PageWriter {
     sink?.abandon()
     let isMade = pages.slurp || pages.each != nil
     let sink = try BodySink(
-      console, head: page.head, output, isWanted: false, shownHead: isMade ? nil : shownHead,
+      console, head: page.head, output, nil, isWanted: false, shownHead: isMade ? nil : shownHead,
       isLines: isMade)
     try page.body.withBytes(sink.receiveBody)
     try sink.finish()
@@ -249,8 +253,17 @@ final class PageWriter {
     let most = pages.maximumItems ?? .max
     try found.forEachElement { (element) throws(Failure) in
       guard items < most else { return false }
-      try element.write { (bytes) throws(Failure) in try lines.add(bytes) }
-      lines.end()
+      if let filter {
+        do throws(Failure) {
+          try filter.run(on: element) { (result) throws(Failure) in try lines.add(result) }
+        } catch {
+          try lines.flush()
+          throw error
+        }
+      } else {
+        try element.write { (bytes) throws(Failure) in try lines.add(bytes) }
+        lines.end()
+      }
       items += 1
       return true
     }
@@ -272,6 +285,12 @@ final class PageWriter {
       }
       bytes.append(contentsOf: more)
       if bytes.count > Self.usual { try flush() }
+    }
+
+    /// Adds a line with a text as it is, anything else as compact JSON.
+    func add(_ value: JSONText) throws(Failure) {
+      try BodySink.write(value) { (bytes) throws(Failure) in try add(bytes) }
+      end()
     }
 
     func end() { bytes.append(UInt8(ascii: "\n")) }

@@ -7,15 +7,21 @@ struct PointedValues {
   /// A failure that names the pointers without a value.
   private(set) var failure: Failure?
 
-  /// - Throws: `failed` for an answer that is not JSON.
-  init(of body: ByteBuffer, at pointers: [String]) throws(Failure) {
-    let json: JSONText
-    do throws(JSONError) { json = try JSONText(body) } catch {
+  /// Returns the JSON of an answer.
+  ///
+  /// - Throws: `failed`, naming `option`, for an answer that is not JSON.
+  static func json(of body: ByteBuffer, for option: String) throws(Failure) -> JSONText {
+    do throws(JSONError) { return try JSONText(body) } catch {
       throw Failure(
         .failed,
         body.isEmpty
-          ? "--pointer: the answer is empty" : "--pointer: the answer is not JSON: \(error)")
+          ? "\(option): the answer is empty" : "\(option): the answer is not JSON: \(error)")
     }
+  }
+
+  /// - Throws: `failed` for an answer that is not JSON.
+  init(of body: ByteBuffer, at pointers: [String]) throws(Failure) {
+    let json = try Self.json(of: body, for: "--pointer")
     var complaints: [String] = []
     for pointer in pointers {
       let shown = DisplayText.oneLine(pointer, limit: 80)

@@ -9,6 +9,8 @@ struct RequestRun {
   private let body: RequestBody
   private let accepted: (Int) -> Bool
   let observers: TransferObservers
+  /// The filter of `--jq`.
+  let filter: JQFilter?
 
   init(
     _ app: App, method: String, target: String, _ options: RequestOptions, _ data: BodyOptions
@@ -22,7 +24,7 @@ struct RequestRun {
     guard options.method == nil else {
       throw Failure(
         .usage, "-X is not needed: the method is the command's",
-        hint: "authctl request METHOD TARGET takes any")
+        hint: "for another method: authctl request METHOD /PATH")
     }
     body = try data.body(for: method, app.environment)
     accepted = try options.status.accepted()
@@ -36,6 +38,7 @@ struct RequestRun {
     guard options.maximumRedirects >= 0 else {
       throw Failure(.usage, "--max-redirs must be 0 or more")
     }
+    filter = try options.output.filter.map { (text) throws(Failure) in try JQFilter(text) }
     observers = try TransferObservers(app, options)
   }
 
@@ -123,7 +126,7 @@ struct RequestRun {
         let text = shown(head, asking.profile)
         try observers.receiveHead(head, text)
         sink = try BodySink(
-          app.console, head: head, options.output, isWanted: isSuccess(head.status),
+          app.console, head: head, options.output, filter, isWanted: isSuccess(head.status),
           shownHead: options.output.include || method == "HEAD" ? text : nil)
       } onBody: { (bytes) throws(Failure) in
         try sink?.receiveBody(bytes)

@@ -10,7 +10,9 @@ extension App {
     let profile = try transient(address)
     let base = try WebURL(profile.url, from: .person)
     var detector = try Detector(profile, base: base, http: http(for: profile, base: base.origin))
-    return try detector.run()
+    let detection = try detector.run()
+    if let paths = detection.paths { pathCache.keep(paths) }
+    return detection
   }
 }
 
@@ -45,7 +47,10 @@ enum Detected {
     Failure(
       .failed,
       "nothing known answers at \(detection.url) (\(detection.tried.count) places tried)",
-      hint: "describe it: authctl profile add NAME URL --set login.path=/login "
+      hint:
+        "choose a preset (authctl profile presets), copy its sign-in from the browser as a curl "
+        + "command (authctl login --from-curl FILE), or describe it: "
+        + "authctl profile add NAME URL --set login.path=/login "
         + #"--body '{"username":"{username}","password":"{password}"}' --token-at /token"#)
   }
 

@@ -96,7 +96,7 @@ struct NewProfile {
       throw Failure(
         .usage, "there is a profile for it already, which says otherwise: \(profile.name)",
         hint: Suggestion.setProfile(profile.name, setting: "KEY=VALUE").command
-          .map { "\($0) changes it" })
+          .map { "to change it: " + $0 })
     }
     return NewProfile(profile: profile, text: nil)
   }

@@ -80,6 +80,15 @@ struct SecretSource {
   /// Whether an option gives it.
   var isGiven: Bool { !options.isEmpty }
 
+  /// The option that gives it again; CMD stands for a command, which may hold a secret.
+  var words: [String]? {
+    let option = "--\(kind.stem)-"
+    if fromStdin || file == "-" { return [option + "stdin"] }
+    if let file { return [option + "file", file] }
+    if let descriptor { return [option + "fd", "\(descriptor)"] }
+    return command == nil ? nil : [option + "command", "CMD"]
+  }
+
   /// The options that were given, as they are spelled.
   fileprivate var options: [String] {
     var suffixes: [String] = []

@@ -92,7 +92,7 @@ import Testing
         (["-q", "logni"], "unknown command logni\nhint: did you mean login?"),
         (["profile", "lst"], "unknown command lst\nhint: did you mean list?"),
         (["help", "tokn"], "unknown command tokn\nhint: did you mean token?"),
-        (["xyzzy"], "unknown command xyzzy\nhint: authctl help lists all commands"),
+        (["xyzzy"], "unknown command xyzzy\nhint: authctl help"),
         (["--verson"], "unknown option '--verson'\nhint: did you mean '--version'?"),
         (["-q", "--xyzzy=1", "get", "/x"], "unknown option '--xyzzy'\nhint: authctl help"),
         (["profile", "--bogus"], "unknown option '--bogus'\nhint: authctl help profile"),
@@ -132,7 +132,7 @@ import Testing
             + "http:// or https://"
         ),
         (["get", "/a", "/b"], "unexpected argument '/b'\nhint: authctl help get"),
-        (["exec", "ls"], "unexpected argument 'ls'\nhint: authctl exec [OPTIONS] -- CMD ARGS"),
+        (["exec", "ls"], "unexpected argument 'ls'\nhint: authctl exec -- CMD"),
         (["exec", "--xyzzy", "--", "ls"], "unknown option '--xyzzy'\nhint: authctl help exec"),
       ]
       for (line, said) in lines {

@@ -1,3 +1,4 @@
+import Glibc
 import Testing
 
 /// The output of `authctl __complete`. `ShellCompletionTests` tests it in the shells.
@@ -86,6 +87,68 @@ import Testing
       for (words, wanted) in cases {
         let found = try await offered(box, words)
         #expect(found == [wanted], "\(words)")
+      }
+    }
+  }
+
+  /// From the description that detection has read: nothing is requested at TAB.
+  @Test func pathsOfTheAPI() async throws {
+    let document = Look.document(
+      #""/orders":{"get":{"parameters":[{"in":"query","name":"page"}]},"post":{}},"#
+        + #""/orders/{id}/items":{"get":{}},"/reports":{"put":{}},"/a\u001b]b":{"get":{}}"#,
+      #""servers":[{"url":"/v1"}]"#)
+    try await Sandbox.with(.none) { box in
+      let api = try box.recorder(answering: Look.serving(document))
+      // It names no sign-in, and is kept all the same.
+      #expect(try await box.run("profile", "detect", api.url).status == 1)
+      for (name, url) in [("shop", api.url), ("one", api.url + "/v1"), ("other", api.url + "/v2")] {
+        try box.write("config/authctl/profiles/\(name).toml", "url = \"\(url)\"\n")
+      }
+      let seen = api.connections.count
+      let cases: [([String], [String])] = [
+        (["get", "-p", "shop", ""], ["/v1/orders", "/v1/orders/"]),
+        (["get", "-p", "one", "/o"], ["/orders", "/orders/"]),
+        (["get", "-p", "one", "/orders/7/"], ["/orders/7/items"]),
+        (["head", "-p", "one", "/orders?"], ["/orders?page="]),
+        (["get", "-p", "one", #"/orders\?p"#], ["/orders?page="]),
+        (["post", "-p", "one", "/"], ["/orders"]), (["put", "-p", "one", ""], ["/reports"]),
+        (["request", "-p", "one", "PUT", ""], ["/reports"]), (["patch", "-p", "one", ""], []),
+        (["helper", "curl-config", "-p", "one", "/r"], ["/reports"]),
+        (["get", "-p", "other", ""], []), (["get", "-p", "one", "http"], []),
+        (["get", "-p", "one", "/orders", ""], []),
+      ]
+      for (words, wanted) in cases {
+        #expect(try await offered(box, words) == wanted, "\(words)")
+      }
+      #expect(api.connections.count == seen)
+      let files = box.files().filter { $0.hasPrefix("cache/") }
+      #expect(files.count == 2)
+      for file in files {
+        var info = stat()
+        #expect(lstat(box.root + "/" + file, &info) == 0 && info.st_mode & 0o777 == 0o600)
+      }
+      // With the last profile that has use for it, it goes.
+      for (name, left) in [("other", 2), ("one", 2), ("shop", 1)] {
+        #expect(try await box.run("profile", "remove", name).status == 0)
+        #expect(box.files().filter { $0.hasPrefix("cache/") }.count == left, "\(name)")
+      }
+    }
+  }
+
+  /// A cache that cannot be written or read stops nothing.
+  @Test func cachesOfOthers() async throws {
+    try await Sandbox.with(.none) { box in
+      let api = try box.recorder(
+        answering: Look.serving(Look.document(#""/orders":{"get":{}}"#)))
+      try box.write("config/authctl/profiles/shop.toml", "url = \"\(api.url)\"\n")
+      chmod(box.cacheHome, 0o777)
+      mkdir(box.cacheHome + "/authctl", 0o700)
+      mkdir(box.cacheHome + "/authctl/paths", 0o777)
+      chmod(box.cacheHome + "/authctl/paths", 0o777)
+      for env: [String: String?] in [[:], ["XDG_CACHE_HOME": "/proc/none"]] {
+        let run = try await box.run("profile", "detect", api.url, env: env)
+        #expect(run.status == 1 && run.stdout == "")
+        #expect(try await offered(box, ["get", ""], env: env) == [])
       }
     }
   }

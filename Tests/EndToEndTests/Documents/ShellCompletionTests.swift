@@ -26,6 +26,8 @@ import Testing
     ("authctl exec -- authct", ["authctl"]),
     ("authctl exec -- make rep", ["report.json"]),
     ("authctl nothing ", []),
+    ("authctl get -p shop /or", ["/orders", "/orders/"]),
+    ("authctl post -p shop /or", ["/orders"]),
   ]
 
   private func check(
@@ -37,6 +39,10 @@ import Testing
           "config/authctl/profiles/\(name).toml",
           "url = \"http://127.0.0.1:1\"\naccount = \"\(account)\"\n")
       }
+      let name = "http://127.0.0.1:1".utf8.map { String($0, radix: 16) }.joined()
+      try box.write(
+        "cache/authctl/paths/\(name).json",
+        #"[["get","/orders"],["post","/orders"],["get","/orders/{id}"]]"#)
       try box.write("work/report.json", "{}")
       try box.write("driver", driver)
       let linked = try await box.run(

@@ -261,10 +261,31 @@ import Testing
       let netrc = try await box.run("helper", "netrc", "-p", "shop", mayPrint: [token])
       #expect(netrc.stdout == "machine 127.0.0.1 login ada@example.com password \(token)\n")
       _ = host
-      for helper in ["kubectl", "curl-config", "netrc"] {
+      for helper in ["kubectl", "curl-config", "headers", "netrc"] {
         let unnamed = try await box.run("helper", helper)
         #expect(unnamed.status == 2 && unnamed.stdout == "", "\(helper) needs -p")
       }
+    }
+  }
+
+  /// One JSON object with the header, for what a session may be sent to (rule A16).
+  @Test func headers() async throws {
+    try await with { box, shop, given in
+      let (token, _) = split(given)
+      for targets in [[], ["/mcp"], ["\(shop.url)/mcp", "/x"]] {
+        let run = try await box.run(
+          ["helper", "headers", "-p", "shop"] + targets, mayPrint: [token])
+        #expect(run.status == 0 && run.stderr == "")
+        #expect(run.stdout == #"{"Authorization":"Bearer \#(token)"}"# + "\n")
+      }
+      for (target, status) in [
+        ("https://evil.example/", Int32(13)), ("HTTP://127.0.0.1/", 13), ("mcp", 2),
+      ] {
+        let away = try await box.run("helper", "headers", "-p", "shop", target)
+        #expect(away.status == status && away.stdout == "", "\(target)")
+      }
+      let stranger = try await box.run("helper", "headers", "-p", "shop", "-u", "eve")
+      #expect(stranger.status == 10 && stranger.stdout == "")
     }
   }
 
@@ -289,7 +310,7 @@ import Testing
         (["bazel", "get"], #"{"uri":"\#(api.url)/x"}"#, ""),
         (["cargo", "--cargo-plugin"], index + "\n", "{\"v\":[1]}\n"),
         (["kubectl", "-p", "files"], "", ""), (["curl-config", "-p", "files"], "", ""),
-        (["netrc", "-p", "files"], "", ""),
+        (["netrc", "-p", "files"], "", ""), (["headers", "-p", "files"], "", ""),
       ]
       for (words, stdin, stdout) in others {
         let run = try await box.run(["helper"] + words, stdin: stdin)

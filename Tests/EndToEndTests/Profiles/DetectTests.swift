@@ -19,7 +19,9 @@ import Testing
 
           """)
       #expect(Look.asked(api) == ["GET /", "GET /openapi.json"])
-      #expect(box.files() == [])
+      // What completion will offer; nothing else.
+      let made = box.files()
+      #expect(made.count == 2 && made.allSatisfy { $0.hasPrefix("cache/authctl/paths/") })
     }
   }
 
@@ -199,6 +201,22 @@ import Testing
         404, #"{"error":"requested path is invalid"}"#, headers: [("sb-project-ref", "abcdefgh")])
     ),
     ("superset", "GET /", .redirect(302, to: "/superset/welcome/")),
+    (
+      "devpi", "GET /",
+      .http(
+        200, #"{"type":"list:userconfig","result":{}}"#, headers: [("X-Devpi-Api-Version", "2")])
+    ),
+    (
+      "simplejwt", "OPTIONS /api/token/",
+      .http(
+        200, #"{"name":"Token Obtain Pair","description":"Takes a set of user credentials"}"#,
+        headers: [("Allow", "POST, OPTIONS")])
+    ),
+    ("json", "OPTIONS /login", .http(200, "POST", type: "text/html", headers: [("Allow", "POST")])),
+    (
+      "rails-turbo", "GET /api/me",
+      .http(401, "", type: "text/html", headers: [("X-Runtime", "0.0016")])
+    ),
     ("airflow", "GET /", .http(200, "<title>Airflow</title>", type: "text/html")),
     ("open-webui", "GET /", .http(200, "<title>Open WebUI</title>", type: "text/html")),
     (
@@ -210,23 +228,70 @@ import Testing
     ),
   ]
 
+  private static let likely = ["json", "rails-turbo"]
+
+  /// Answers to GET / that lead to the mark.
+  private static let roots: [String: Recorder.Answer] = [
+    "gitea": .http(200, "<footer>Powered by Gitea</footer>", type: "text/html"),
+    "wordpress-jwt": .http(
+      200, headers: [("Link", #"<http://127.0.0.1/wp-json/>; rel="https://api.w.org/""#)]),
+    "rails-turbo": .http(302, headers: [("Location", "/users/sign_in"), ("X-Runtime", "0.0035")]),
+  ]
+
   @Test(arguments: products.indices) func marksOfProducts(index: Int) async throws {
     let (preset, route, answer) = Self.products[index]
     try await Sandbox.with(.none) { box in
-      let api = try box.recorder(answering: Scene.routes([route: answer]))
+      let root = Self.roots[preset].map { ["GET /": $0] } ?? [:]
+      let api = try box.recorder(answering: Scene.routes(root.merging([route: answer]) { $1 }))
       let run = try await box.run("profile", "detect", api.url)
       #expect(run.status == 0 && run.stderr == "", "\(preset): \(run.stderr)")
-      let path = route.split(separator: " ")[1]
+      let path = route.hasPrefix("GET ") ? String(route.dropFirst(4)) : route
+      let certainty = Self.likely.contains(preset) ? "likely" : "certain"
       let summary = try await box.run("profile", "presets", preset).stdout
         .split(separator: "\n").first?.dropFirst(2)
       #expect(
         run.stdout == """
-          certain: \(path): answers as \(preset) does
+          \(certainty): \(path): answers as \(preset) does
             \(try #require(summary))
           Next: authctl profile add 127.0.0.1 \(api.url) --preset \(preset)
 
           """)
       Look.expectBare(api)
+    }
+  }
+
+  @Test func answersThatAreNoMarks() async throws {
+    try await Sandbox.with(.none) { box in
+      let routes: [[String: Recorder.Answer]] = [
+        // A page for browsers, the answer of CORS, and of what is not there.
+        ["OPTIONS /login": .http(200, headers: [("Allow", "GET, HEAD, POST, OPTIONS")])],
+        ["OPTIONS /login": .http(204, headers: [("Access-Control-Allow-Methods", "POST")])],
+        ["OPTIONS /login": .http(404, headers: [("Allow", "POST")])],
+        ["OPTIONS /api/token/": .http(200, #"{"name":"Obtain Auth Token"}"#)],
+        // Not asked for: nothing at / suggests them.
+        ["GET /api/me": .http(401, headers: [("X-Runtime", "0.0016")])],
+        ["GET /api/v1/version": .http(200, #"{"version":"1"}"#)],
+        ["GET /wp-json/": .http(200, #"["jwt-auth/v1"]"#)],
+      ]
+      for route in routes {
+        let api = try box.recorder(answering: Scene.routes(route))
+        let run = try await box.run("profile", "detect", api.url)
+        #expect(run.status == 1 && run.stdout == "", "\(route.keys): \(run.stdout)")
+        Look.expectBare(api)
+      }
+    }
+  }
+
+  /// What a mark names is at the root of the origin, whatever base was given.
+  @Test func marksBelowAnotherBase() async throws {
+    try await Sandbox.with(.none) { box in
+      let api = try box.recorder(
+        answering: Scene.routes(["OPTIONS /login": .http(405, headers: [("Allow", "POST")])]))
+      let run = try await box.run("profile", "detect", api.url + "/v1")
+      #expect(run.status == 0 && run.stderr == "")
+      #expect(
+        run.stdout.hasSuffix(
+          "\nNext: authctl profile add 127.0.0.1 \(api.url) --preset json\n"))
     }
   }
 
@@ -255,16 +320,20 @@ import Testing
       #expect(
         run.stderr == tried.map { "Tried: \($0)\n" }.joined() + """
           authctl: nothing known answers at \(api.url) (12 places tried)
-          hint: describe it: authctl profile add NAME URL --set login.path=/login --body \
+          hint: choose a preset (authctl profile presets), copy its sign-in from the browser \
+          as a curl command (authctl login --from-curl FILE), or describe it: \
+          authctl profile add NAME URL --set login.path=/login --body \
           '{"username":"{username}","password":"{password}"}' --token-at /token
 
           """)
       for place in [
         "/", "/openapi.json", "/swagger.json", "/.well-known/openid-configuration",
         "/.well-known/oauth-authorization-server", "/_matrix/client/versions", "/api/health",
-        "/api/v1/version",
       ] {
         #expect(Look.asked(api).contains("GET \(place)"))
+      }
+      for place in ["/api/token/", "/login"] {
+        #expect(Look.asked(api).contains("OPTIONS \(place)"))
       }
       Look.expectBare(api)
       let json = try await box.run("profile", "detect", api.url, "--json")

@@ -35,7 +35,7 @@ import Testing
       #expect(
         several.stderr == """
           authctl: which profile? There are b, c, only
-          hint: -p NAME, AUTHCTL_PROFILE, or authctl profile default NAME
+          hint: give -p NAME, set AUTHCTL_PROFILE, or: authctl profile default NAME
 
           """)
       try box.write("config/authctl/config.toml", "default_profile = \"c\"\n")

@@ -281,10 +281,30 @@ import Testing
       #expect(try await box.run("profile", "default").status == 1)
 
       let presets = try await box.run("profile", "presets")
-      let names = presets.stdout.split(separator: "\n").map { String($0.prefix { $0 != " " }) }
-      #expect(names == names.sorted() && names.count > 40)
+      let lines = presets.stdout.split(separator: "\n")
+      #expect(
+        lines.filter { !$0.hasPrefix(" ") } == [
+          "General:", "Java and .NET:", "JavaScript:", "PHP:", "Python:", "Ruby:", "Swift:",
+          "Products:",
+        ])
+      let names = lines.filter { $0.hasPrefix("  ") }.map {
+        String($0.dropFirst(2).prefix { $0 != " " })
+      }.sorted()
+      #expect(names.count > 40)
       let values = try JSON(parsing: try await box.run("profile", "presets", "--json").stdout)
       #expect(values.elements.compactMap { $0["name"]?.string } == names)
+      let django = try await box.run("profile", "presets", "Django")
+      #expect(django.status == 0 && django.stderr == "")
+      #expect(django.stdout.hasPrefix("Python:\n  dj-rest-auth "))
+      #expect(django.stdout.contains("\n  simplejwt "), "\(django.stdout)")
+      #expect(!django.stdout.contains("fastapi") && !django.stdout.contains("General"))
+      let one = try await box.run("profile", "presets", "simplejwt", "--json")
+      #expect(
+        try JSON(parsing: one.stdout).elements.map { [$0["name"], $0["group"]] } == [
+          ["simplejwt", "Python"]
+        ])
+      let help = try await box.run("login", "--help").stdout
+      #expect(names.allSatisfy { help.contains($0) })
       for name in names {
         let preset = try await box.run("profile", "presets", name)
         #expect(preset.status == 0 && preset.stdout.hasPrefix("# "))

@@ -237,6 +237,8 @@ struct ProfileDesk: Sendable {
         try await desk.expectRefusal(
           ["profile", "add", "x", "https://h.example", "--preset", given],
           "authctl: no preset called \(given)\n", mend: mend)
+        // A part of a name lists those that have it.
+        if given == "GITEA" { continue }
         try await desk.expectRefusal(["profile", "presets", given], "no preset called", mend: mend)
       }
       #expect(desk.everything.isEmpty)

@@ -193,11 +193,11 @@ import Testing
         (["put", "/x", "-T", "lines", "-G"], 2, "-G goes with --data or --field, not with -T\n"),
         (
           ["get", "/x", "-T", "lines"], 2,
-          "a GET has no body\nhint: authctl post, put or patch sends one\n"
+          "a GET has no body\nhint: for a request with a body: authctl post /PATH\n"
         ),
         (
           ["head", "/x", "-F", "a=b"], 2,
-          "a HEAD has no body\nhint: authctl post, put or patch sends one\n"
+          "a HEAD has no body\nhint: for a request with a body: authctl post /PATH\n"
         ),
         (
           ["post", "/x", "-d", "@-", "--data-binary", "@-"], 2,

@@ -46,9 +46,9 @@ enum Look {
     }
   }
 
-  /// Method and target of the requests with other methods than GET and HEAD.
+  /// Method and target of the requests that may have a body: POST, PUT and PATCH.
   static func posts(_ recorder: Recorder) -> [String] {
-    asked(recorder).filter { !$0.hasPrefix("GET ") && !$0.hasPrefix("HEAD ") }
+    asked(recorder).filter { $0.hasPrefix("P") }
   }
 
   /// The body of a request.
@@ -56,13 +56,13 @@ enum Look {
     request?.split(separator: "\r\n\r\n", maxSplits: 1).dropFirst().first.map(String.init) ?? ""
   }
 
-  /// Expects at most a dozen requests, each a bare GET or HEAD (rule A13).
+  /// Expects at most a dozen requests, each a bare GET, HEAD or OPTIONS (rule A13).
   static func expectBare(
     _ recorder: Recorder, sourceLocation: SourceLocation = #_sourceLocation
   ) {
     #expect((1...12).contains(recorder.connections.count), sourceLocation: sourceLocation)
     for text in recorder.texts {
-      let isRead = text.hasPrefix("GET /") || text.hasPrefix("HEAD /")
+      let isRead = ["GET /", "HEAD /", "OPTIONS /"].contains { text.hasPrefix($0) }
       #expect(isRead && text.hasSuffix("\r\n\r\n"), "\(text)", sourceLocation: sourceLocation)
       let lines = text.split(separator: "\r\n").dropFirst()
       let names = Set(lines.map { $0.prefix { $0 != ":" }.lowercased() })

@@ -58,7 +58,8 @@ import Testing
         let run = try await shop.login()
         let words = lines.map { "server: \($0)\n" }.joined()
         let expected =
-          Shop.refused + " (HTTP 401)\n" + words + "hint: authctl login -p shop -u NAME\n"
+          Shop.refused + " (HTTP 401)\n" + words
+          + "hint: authctl login -p shop -u ada@example.com --password-stdin\n"
         #expect(run.stderr == expected, "\(body)")
         #expect(run.stdout == "")
         #expect(run.status == 14)
@@ -103,7 +104,7 @@ import Testing
               "message": "shop refused this name and password (HTTP 401)",
               "server": "a \u{23CE} b", "status": 401, "url": .string(shop.url + "/login"),
               "profile": "shop", "account": .string(Shop.ada),
-              "hint": "authctl login -p shop -u NAME",
+              "hint": "authctl login -p shop -u ada@example.com --password-stdin",
             ]
           ])
       }

@@ -168,10 +168,10 @@ struct BackEnd: Sendable, CustomTestStringConvertible {
     try await Sandbox.with { box in
       let api = try await box.api()
       try await it.add(to: box, api)
-      func text(_ refusal: (status: Int, words: String?)) -> String {
+      func text(_ refusal: (status: Int, words: String?), _ name: String) -> String {
         "authctl: it refused this name and password (HTTP \(refusal.status))\n"
           + (refusal.words.map { "server: \($0)\n" } ?? "")
-          + "hint: authctl login -p it -u NAME\n"
+          + "hint: authctl login -p it -u \(name) --password-stdin\n"
       }
       let tries = [
         (BackEnd.ada, "wrong password", it.wrong), ("nobody@example.com", "any", it.unknown),
@@ -179,7 +179,7 @@ struct BackEnd: Sendable, CustomTestStringConvertible {
       for (name, password, refusal) in tries {
         let run = try await it.login(box, name, password)
         #expect(run.status == 14 && run.stdout == "")
-        #expect(run.stderr == text(refusal))
+        #expect(run.stderr == text(refusal, name))
       }
       #expect(try await box.items().isEmpty)
       #expect(box.read("config/authctl/profiles/it.toml")?.utf8.contains(0x40) == false)

@@ -113,7 +113,8 @@ import Testing
       #expect(try await api.requests().last?["body"] == "email=ada%40example.com&password=secret1")
       #expect(run.status == 14 && run.stdout == "")
       let what = command == "login" ? "this name and password" : "this registration"
-      let hint = command == "login" ? "hint: authctl login -p it -u NAME\n" : ""
+      let hint =
+        command == "login" ? "hint: authctl login -p it -u \(BackEnd.ada) --password-stdin\n" : ""
       #expect(run.stderr == "authctl: it refused \(what) (HTTP 400)\n" + hint)
     }
   }

@@ -233,7 +233,7 @@ import Testing
           _ = try await fails(
             shop, recorder, body, 14,
             Shop.refused + " (HTTP \(status))\nserver: Incorrect password\n"
-              + "hint: authctl login -p shop -u NAME\n")
+              + "hint: authctl login -p shop -u ada@example.com --password-stdin\n")
         }
       }
     }

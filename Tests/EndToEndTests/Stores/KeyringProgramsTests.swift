@@ -101,7 +101,7 @@ import Testing
     #expect(
       password.stderr == """
         authctl: \(kind.rawValue) takes no password from other programs
-        hint: authctl store unlock, on its desktop, raises its own dialog
+        hint: to use its own dialog, run on its desktop: authctl store unlock
 
         """)
     #expect(password.status == 12)

@@ -208,7 +208,7 @@ import Testing
         run.stderr == """
           authctl: shop: the stores plaintext and secret-service hold different sessions of \
           ada@example.com, and neither is newer: both stay
-          hint: authctl login -p shop -u ada@example.com replaces both
+          hint: to replace both: authctl login -p shop -u ada@example.com
 
           """)
       #expect(try result(run) == "failed")

@@ -136,7 +136,7 @@ import Testing
       let told = try await box.terminal(["store", "test"])
       #expect(
         told.screen.hasSuffix(
-          "\n                 mend: authctl store unlock makes one\n1 failed, 0 warnings.\n"),
+          "\n                 mend: to make one: authctl store unlock\n1 failed, 0 warnings.\n"),
         "\(told.screen)")
       let asked = try await box.terminal(["store", "unlock"])
       #expect(asked.screen == "authctl: \(missing)\nhint: \(command)\n")

@@ -62,6 +62,7 @@ final class Sandbox: Sendable {
         let result = try await Gate.$isInside.withValue(true) { try await body(box) }
         await box.endChildren()
         box.canary.check(box, sourceLocation)
+        try await Hints.check(box, sourceLocation)
         await box.close()
         if isOutermost { await Gate.sandboxes.leave() }
         return result

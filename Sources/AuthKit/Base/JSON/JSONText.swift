@@ -186,6 +186,13 @@ package struct JSONText {
 
   // MARK: - Writing
 
+  /// Lends the text as received for the duration of `body`.
+  func withBytes<R, E: Error>(_ body: (UnsafeRawBufferPointer) throws(E) -> R) throws(E) -> R {
+    try source.withBytes { (bytes) throws(E) in
+      try body(UnsafeRawBufferPointer(rebasing: bytes[range]))
+    }
+  }
+
   /// The length of the text as written, in bytes.
   package var count: Int { range.count }
 

@@ -40,7 +40,7 @@ extension Failure {
       if hasOthers {
         "choose one in seahorse or KeePassXC"
       } else if mayAsk {
-        "authctl store unlock makes one"
+        "to make one: authctl store unlock"
       } else if program == .gnomeKeyring {
         // Remove the line end, which would be part of the password. The running daemon accepts no
         // password for its first keyring, so another replaces it.
@@ -63,7 +63,7 @@ extension Failure {
   static func busIsPlain(_ service: String) -> Failure {
     Failure(
       .storeMissing, "refused to send the password: \(service) knows no encryption on the bus",
-      hint: "authctl store unlock, without a password, raises its own dialog")
+      hint: "to use its own dialog, run: authctl store unlock")
   }
 
   /// No one answered the dialog.

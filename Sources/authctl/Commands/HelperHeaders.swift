@@ -1,0 +1,38 @@
+internal import ArgumentParser
+internal import AuthKit
+
+/// `authctl helper headers [TARGET…]`
+struct HelperHeaders: Command {
+  static let configuration = CommandConfiguration(
+    commandName: "headers",
+    abstract: "For programs that run a command for their request headers: a JSON object.",
+    usage: "authctl helper headers [<options>] [<target> ...]",
+    discussion: """
+      Prints one JSON object with the header that carries the credential. Give the
+      targets of the program here, so that authctl checks that they may get it.
+
+      Examples:
+        authctl helper headers -p shop
+        authctl helper headers -p shop https://api.shop.example/mcp
+        "headersHelper": "authctl helper headers -p shop"     (in .mcp.json)
+      """
+  ).alone
+
+  @Argument(help: ArgumentHelp("Paths or URLs of the API.", valueName: "target"))
+  var targets: [String] = []
+
+  @OptionGroup(title: "Global options") var globals: Globals
+
+  func run(in app: App) throws(Failure) -> Int32 {
+    guard globals.profile != nil else {
+      throw Failure(
+        .usage, "the program does not name the API",
+        hint: "authctl helper headers -p NAME")
+    }
+    let found = try HelperCredential(app: app, givesPasswords: false).credentialOfNamed(for: nil)
+    _ = try found.urls(of: targets, app)
+    try HelperCredential.check(found.header.value)
+    try app.console.out(JSONValue.object([(found.header.name, .string(found.header.value))]))
+    return 0
+  }
+}
