@@ -65,6 +65,20 @@ struct ProfileValues {
   /// Whether the profile's own file has it.
   func isInFile(_ key: String) -> Bool { items[key]?.source == .file }
 
+  /// Whether a later layer sets `key` than `other`: the profile's file after the preset, and that
+  /// after the built-in values.
+  func isNearer(_ key: String, than other: String) -> Bool {
+    func rank(_ key: String) -> Int {
+      switch items[key]?.source {
+      case nil: 0
+      case .builtIn: 1
+      case .preset: 2
+      case .file: 3
+      }
+    }
+    return rank(key) > rank(other)
+  }
+
   /// The first key of a table that has a value.
   func firstKey(of table: String) -> String? {
     ProfileSchema.keys.map(\.name).first {
