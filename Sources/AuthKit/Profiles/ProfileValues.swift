@@ -68,15 +68,10 @@ struct ProfileValues {
   /// Whether a later layer sets `key` than `other`: the profile's file after the preset, and that
   /// after the built-in values.
   func isNearer(_ key: String, than other: String) -> Bool {
-    func rank(_ key: String) -> Int {
-      switch items[key]?.source {
-      case nil: 0
-      case .builtIn: 1
-      case .preset: 2
-      case .file: 3
-      }
+    switch (items[key]?.source, items[other]?.source) {
+    case (.file?, .file?), (.preset?, .file?), (.preset?, .preset?), (nil, _), (.builtIn?, _): false
+    default: true
     }
-    return rank(key) > rank(other)
   }
 
   /// The first key of a table that has a value.

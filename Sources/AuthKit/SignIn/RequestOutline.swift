@@ -90,7 +90,8 @@ extension RequestRecipe {
   /// be given.
   package func isOneHeader(for method: String) -> Bool {
     let filled = pairs(for: method).filter { !$0.value.names.isEmpty }
-    return !cookies && carryingParameters.isEmpty && filled.count == 1 && filled[0].value.names.contains(.accessToken)
+    return !cookies && carryingParameters.isEmpty && filled.count == 1
+      && filled[0].value.names.contains(.accessToken)
   }
 }
 

@@ -38,7 +38,7 @@ struct Login: Command {
     help: "Keep --password-command with the session, to sign in again when it has ended.")
   var keepCommand = false
 
-  @Flag(help: "Sign in as a look at the API suggests.")
+  @Flag(help: "Use the detected settings, or the curl command, without asking.")
   var yes = false
 
   @Flag(name: .customLong("revoke-old"), help: "End the session that this one replaces.")

@@ -85,8 +85,8 @@ struct APIDescription {
         ? "Signs in by \(recipe.method) \(recipe.url)\(told("login.path") ?? "/")"
         : "The command has a token for \(recipe.url).")
     for (word, key) in [
-      ("Preset", "preset"), ("Sent as", "request.headers"),
-      ("Sent as", "request.query"),
+      ("Preset", "preset"), ("Request headers", "request.headers"),
+      ("Request query", "request.query"),
       ("Authorization", "login.authorization"), ("Encoding", "login.encoding"),
       ("Query", "login.query"), ("Headers", "login.headers"), ("Body", "login.body"),
     ] {
