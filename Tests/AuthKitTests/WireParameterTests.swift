@@ -47,4 +47,40 @@ import Testing
     let left = try url.removing([Self.parameter("key", "1")], isHome: false)
     #expect(left.text == "https://cdn.example/x?page=1")
   }
+
+  // MARK: request.query
+
+  private static func recipe(_ text: String) throws -> Recipe {
+    try ProfileReader.read(
+      text: "url = \"https://api.shop.example\"\n" + text, name: "shop", file: nil
+    ).recipe
+  }
+
+  /// A key in the query takes the place of a header that a preset or a default sends it in.
+  @Test(arguments: [
+    ("[request]\nquery = { k = \"{access_token}\" }\n", []),
+    ("preset = \"api-key\"\n[request]\nquery = { k = \"{access_token}\" }\n", []),
+    ("[request]\nquery = { v = \"2\" }\n", ["Authorization"]),
+    (
+      "[request]\nquery = { k = \"{access_token}\" }\nheaders = { X = \"{access_token}\" }\n",
+      ["X"]
+    ),
+  ])
+  func headersBesideIt(_ text: String, _ carriers: [String]) throws {
+    #expect(try Self.recipe(text).request.carriers == carriers)
+  }
+
+  @Test(arguments: [
+    "query = { k = \"{refresh_token}\" }", "query = { k = \"{password}\" }",
+    "query = { k = \"{client_secret}\" }", "query = { api_key = \"fixed\" }",
+    "query = { k = \"{taken.c}\" }", "query = [\"k\"]",
+  ])
+  func whatItMayNotHold(_ line: String) throws {
+    do {
+      _ = try Self.recipe("[request]\n" + line + "\n")
+      Issue.record("accepted")
+    } catch {
+      #expect((error as? Failure)?.kind == .usage)
+    }
+  }
 }
