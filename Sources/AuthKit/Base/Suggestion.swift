@@ -14,8 +14,6 @@ package enum Suggestion: Equatable, Sendable {
   case showProfile(_ profile: String)
   /// Changes a key of a profile; `setting` is KEY=VALUE.
   case setProfile(_ profile: String, setting: String)
-  /// Says how sessions of a profile are renewed with their refresh token.
-  case setRefresh(_ profile: String)
   /// Unlocks the store.
   case unlockStore
   /// Checks the setup of the machine, and a profile if given.
@@ -36,11 +34,6 @@ package enum Suggestion: Equatable, Sendable {
         + ["--store", store]
     case .showProfile(let profile): ["profile", "show", profile]
     case .setProfile(let profile, let setting): ["profile", "set", profile, setting]
-    case .setRefresh(let profile):
-      [
-        "profile", "set", profile, "refresh.path=/PATH",
-        #"refresh.body={"refresh_token":"{refresh_token}"}"#,
-      ]
     case .unlockStore: ["store", "unlock"]
     case .doctor(let profile): ["doctor"] + (profile.map { ["-p", $0] } ?? [])
     }

@@ -126,7 +126,7 @@ package final class SessionKeeper {
     var help = Suggestion.login(profile.name, account: session.account)
     if case .noRenewal = obstacle, api.leavesRefreshToken(of: session) {
       remark = "; it has a refresh token, but refresh.path is not set"
-      if reason == .asked, !profile.isInPlace { help = .setRefresh(profile.name) }
+      if reason == .asked, !profile.isInPlace { help = api.setRefresh }
     }
     let account = DisplayText.oneLine(session.account, limit: 80)
     let message =

@@ -198,6 +198,11 @@ extension RecipeClient {
       && session.values[.refreshToken] != nil
   }
 
+  /// The command that says how sessions are renewed with their refresh token.
+  package var setRefresh: Suggestion {
+    .setProfile(profile.name, setting: "refresh.path=/PATH")
+  }
+
   /// Whether `session` has every value that `call` needs, except those that the prefetch will
   /// bring.
   func canFill(_ call: RecipeRequest, with session: Session) -> Bool {

@@ -24,7 +24,7 @@ enum Messages {
     }
     app.console.notice("The answer has a refresh token; set refresh.path to renew.")
     guard !keeper.api.profile.isInPlace else { return }
-    if let command = Suggestion.setRefresh(session.profile).command { app.console.hint(command) }
+    if let command = keeper.api.setRefresh.command { app.console.hint(command) }
   }
 
   /// Returns a command to continue with.

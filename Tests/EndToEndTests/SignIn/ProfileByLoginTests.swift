@@ -32,7 +32,7 @@ import Testing
           Saved: session in the Secret Service (gnome-keyring), profile in
           ~/.config/authctl/profiles/127.0.0.1.toml
           The answer has a refresh token; set refresh.path to renew.
-          hint: authctl profile set 127.0.0.1 refresh.path=/PATH 'refresh.body={"refresh_token":"{refresh_token}"}'
+          hint: authctl profile set 127.0.0.1 refresh.path=/PATH
           Next: authctl get /PATH
 
           """)

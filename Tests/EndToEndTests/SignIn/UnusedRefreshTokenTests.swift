@@ -2,9 +2,7 @@ import Testing
 
 /// A refresh token that the profile does not use: `login` and `refresh` say how to use it.
 @Suite struct UnusedRefreshTokenTests {
-  static let command =
-    "authctl profile set shop refresh.path=/PATH "
-    + #"'refresh.body={"refresh_token":"{refresh_token}"}'"#
+  static let command = "authctl profile set shop refresh.path=/PATH"
 
   @Test func isToldAndServesOnceThePathIsSet() async throws {
     try await Shop.with(without: ["refresh"], signsIn: false) { shop, api in
@@ -23,9 +21,7 @@ import Testing
 
           """)
       // The hint's command, as printed but for the path; no new sign-in is necessary.
-      let set = try await shop.box.run(
-        "profile", "set", "shop", "refresh.path=/refresh",
-        #"refresh.body={"refresh_token":"{refresh_token}"}"#)
+      let set = try await shop.box.run("profile", "set", "shop", "refresh.path=/refresh")
       #expect(set.status == 0, "\(set.stderr)")
       let renewed = try await shop.box.run("refresh")
       #expect(renewed.status == 0, "\(renewed.stderr)")
