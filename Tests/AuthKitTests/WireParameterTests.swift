@@ -14,7 +14,7 @@ import Testing
 
   @Test(arguments: [
     ("/a", "/a?key=s3cret%26k"), ("/a?", "/a?key=s3cret%26k"), ("/a?b=1", "/a?b=1&key=s3cret%26k"),
-    ("/a?key=x&b=1&%6bey=y", "/a?b=1&key=s3cret%26k"), ("/a/%2e/b?c", "/a/b?c&key=s3cret%26k"),
+    ("/a?key=x&b=1&%6bey=y", "/a?b=1&key=s3cret%26k"),
     ("/", "/?key=s3cret%26k"),
   ])
   func credentialIsAddedOnce(_ given: String, _ sent: String) throws {

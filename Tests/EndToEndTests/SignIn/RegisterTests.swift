@@ -91,7 +91,9 @@ import Testing
     try await Sandbox.with { box in
       let api = try await box.api()
       let question = "Password for new@example.com at \(api.url): "
-      let pair = [(question, "one password\n"), ("Repeat the password: ", "another one\n")]
+      let pair: [(waitFor: String, type: String)] = [
+        (question, "one password\n"), ("Repeat the password: ", "another one\n"),
+      ]
       let run = try await box.terminal(
         ["register", api.url, "-u", "new@example.com"] + Self.options, answers: pair + pair + pair,
         env: Self.home)

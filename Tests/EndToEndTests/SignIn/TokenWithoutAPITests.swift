@@ -19,7 +19,9 @@ import Testing
   func nothingSaysWhichAPI(_ variable: String) async throws {
     try await Sandbox.with(.none) { box in
       let token = box.canary.make("token")
-      let env = [variable: variable == "AUTHCTL_TOKEN" ? token : "/run/secrets/token"]
+      let env: [String: String?] = [
+        variable: variable == "AUTHCTL_TOKEN" ? token : "/run/secrets/token"
+      ]
       for (words, status) in Self.rows {
         let run = try await box.run(words, env: env)
         #expect(run.status == status && run.stdout == "", "\(words)")
