@@ -77,11 +77,7 @@ enum Main {
       globals: command.globals, json: command.wantsJSON, environment: environment, before: before,
       begun: begun)
     do throws(Failure) { return try command.run(in: app) } catch {
-      var failure = error
-      failure.profile = failure.profile ?? app.context.profile
-      failure.account = failure.account ?? app.context.account
-      app.console.report(failure)
-      return failure.kind.exitCode
+      return app.report(error)
     }
   }
 

@@ -185,15 +185,30 @@ extension Redactor {
     "client_assertion", "sig", "signature",
   ]
 
+  /// Whether the value of the header `name` holds URLs.
+  package static func holdsURL(header name: String) -> Bool {
+    ["location", "content-location", "refresh", "link", "referer"].contains(name.asciiLowercased)
+  }
+
+  /// Returns `text` with `***` as the value of every parameter of a URL whose name is among
+  /// `names`.
+  package static func masked(_ text: String, parameters names: Set<String>) -> String {
+    names.isEmpty ? text : masked(Array(text.utf8), Set(names.map(\.asciiLowercased)))
+  }
+
   /// Returns `url` without user information and with `***` as the value of every query or fragment
   /// parameter whose name is sensitive or among `names`. Names are compared percent-decoded, in
   /// ASCII lower case; `a[b]` counts as `a[b]` and as `b`.
   package static func maskedQuery(_ url: String, names: Set<String> = []) -> String {
-    let bytes = userInformationRemoved(from: Array(url.utf8))
+    masked(
+      userInformationRemoved(from: Array(url.utf8)),
+      sensitiveParameters.union(names.map(\.asciiLowercased)))
+  }
+
+  private static func masked(_ bytes: [UInt8], _ names: Set<String>) -> String {
     guard let start = bytes.firstIndex(where: isQueryMark) else {
       return String(decoding: bytes, as: UTF8.self)
     }
-    let names = sensitiveParameters.union(names.map(\.asciiLowercased))
     var shown = Array(bytes[..<start])
     var rest = bytes[start...]
     while let separator = rest.first {

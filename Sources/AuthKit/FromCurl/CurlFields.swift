@@ -53,12 +53,16 @@ struct CurlFields {
 
   private func role(_ name: String) -> CurlFieldRole { told[name] ?? CurlFieldRole(name) }
 
+  /// Whether a field has the name of a password.
+  var hasPassword: Bool { fields.contains { role($0.name) == .password } }
+
   /// Decides which fields hold the name and the password.
   ///
   /// - Parameter asking: puts a question to the user; nil if there is no one to ask.
   /// - Throws: `usage` without a password, or with several; whatever `asking` throws.
   mutating func choose(
-    basic: (user: String, password: String?)?, asking: ((String) throws(Failure) -> String)?
+    basic: (user: String, password: String?, hasColon: Bool)?,
+    asking: ((String) throws(Failure) -> String)?
   ) throws(Failure) {
     func isPassword(_ name: String) -> Bool { role(name) == .password }
     func rank(_ name: String) -> Int? {
@@ -321,6 +325,11 @@ extension CurlFields {
   }
 
   // MARK: Headers
+
+  /// Notes a header of a line that only sends a token.
+  mutating func noteLeftOut(header name: String) {
+    note("\(Self.shown(name)) was left out: request.headers can add it")
+  }
 
   /// The headers that matter for the sign-in, as spelled in the line.
   mutating func kept(

@@ -1,12 +1,19 @@
-/// The sign-in in a pasted curl command, as the settings of a profile.
+/// The sign-in in a pasted curl command, or the token that it sends, as the settings of a profile.
 ///
 /// The settings contain neither the user name nor the password; anything else that looks like a
 /// secret is asked for or left out (rule C9).
 package struct CurlRecipe {
   /// The origin, for a profile's `url`.
   package let url: String
-  /// Keys of `[login]` with their values, and `public` if a name needs it.
+  /// Keys of `[login]` with their values, and `public` if a name needs it; `preset` where a request
+  /// by HTTP Basic does not sign in; `request.headers` where the command sends a token.
   package let settings: [(key: String, value: JSONValue)]
+  /// The method of the line.
+  package let method: String
+  /// Whether the line signs in with a name and a password; otherwise it sends a token.
+  package let signsIn: Bool
+  /// The token in the line.
+  package let token: SharedSecret?
   /// The user name in the line.
   package let username: String?
   /// The password in the line.
@@ -37,15 +44,49 @@ package struct CurlRecipe {
     for member in body.members { try fields.collect(member.key, member.value) }
     for pair in target.query { try fields.collect(pair.name, .string(pair.value)) }
     for header in headers { try fields.collect(header.name, .string(header.value)) }
-    try fields.choose(basic: try Self.basic(line, target), asking: asking)
-
-    var settings: [(key: String, value: JSONValue)] = []
-    if line.method != "POST" { settings.append(("login.method", .string(line.method))) }
-    let path = fields.constant(target.path)
-    if fields.authorization != "none" {
-      settings.append(("login.authorization", .string(fields.authorization)))
+    method = line.method
+    url = target.origin
+    let basic = try Self.basic(line, target)
+    if basic == nil, !fields.hasPassword,
+      let sent = Self.token(line, headers, target.query)
+    {
+      for header in headers where header.name != sent.name {
+        fields.noteLeftOut(header: header.name)
+      }
+      settings = [(sent.key, .object([(sent.name, .string(sent.scheme + "{access_token}"))]))]
+      signsIn = false
+      token = CurlFields.isStandIn(sent.token) ? nil : SharedSecret(sent.token)
+      username = nil
+      password = nil
+      notes = fields.notes
+      return
     }
-    settings.append(("login.encoding", .string(body.encoding.rawValue)))
+    signsIn = true
+    token = nil
+    try fields.choose(basic: basic, asking: asking)
+
+    let isBasic =
+      fields.authorization == "basic" && body.members.isEmpty
+      && Self.isRead(line, at: target.path)
+    if isBasic, basic?.password == nil, basic?.hasColon ?? false {
+      // The name may be a key, which must not become the account.
+      throw Failure(
+        .usage, "-u of the curl command has no password",
+        hint: "authctl signs in by HTTP Basic with a name and a password")
+    }
+    var settings: [(key: String, value: JSONValue)] = []
+    if isBasic { settings.append(("preset", "http-basic")) }
+    if line.method != (isBasic ? "GET" : "POST") {
+      settings.append(("login.method", .string(line.method)))
+    }
+    let path = fields.constant(target.path)
+    let pathPlace = settings.count
+    if !isBasic {
+      if fields.authorization != "none" {
+        settings.append(("login.authorization", .string(fields.authorization)))
+      }
+      settings.append(("login.encoding", .string(body.encoding.rawValue)))
+    }
     let query = try fields.pairs(target.query)
     if !query.isEmpty { settings.append(("login.query", .object(query))) }
     var table = try fields.headers(headers, authorization: Self.authorization(line))
@@ -62,12 +103,11 @@ package struct CurlRecipe {
       settings.append(("login.secrets_in_url", true))
       fields.note("secrets stand in its URL, which servers and proxies write down")
     }
-    settings.insert(("login.path", .string(path)), at: line.method == "POST" ? 0 : 1)
+    settings.insert(("login.path", .string(path)), at: pathPlace)
     if !fields.publicNames.isEmpty {
       settings.insert(("public", .array(fields.publicNames.map { .string($0) })), at: 0)
     }
     self.settings = settings
-    url = target.origin
     username = fields.username.flatMap { CurlFields.isStandIn($0) ? nil : $0 }
     password = fields.password.flatMap { CurlFields.isStandIn($0) ? nil : SharedSecret($0) }
     notes = fields.notes
@@ -77,10 +117,51 @@ package struct CurlRecipe {
     line.headers.first { $0.name.asciiLowercased == "authorization" }?.value
   }
 
+  /// A token or key that the line sends, and the key of the profile that says how.
+  private struct Sent {
+    var key = "request.headers"
+    var name = "Authorization"
+    /// The beginning of the value: `Bearer `, or empty.
+    var scheme = ""
+    var token: String
+  }
+
+  /// The token of an Authorization header (`Bearer TOKEN`, or another scheme and one word), else
+  /// the only header or parameter with the name of a key.
+  private static func token(
+    _ line: CurlLine, _ headers: [(name: String, value: String)],
+    _ query: [(name: String, value: String)]
+  ) -> Sent? {
+    func isKey(_ pair: (name: String, value: String)) -> Bool {
+      let role = CurlFieldRole(pair.name)
+      return (role == .appKey || role == .token) && !pair.value.isEmpty
+    }
+    if let header = authorization(line) {
+      let words = header.utf8.split(separator: 0x20).map { String(decoding: $0, as: UTF8.self) }
+      guard words.count == 2, HeaderSyntax.isToken(words[0]), HeaderSyntax.isRecipeValue(words[1])
+      else { return nil }
+      return Sent(scheme: words[0] + " ", token: words[1])
+    }
+    let (inHeaders, inQuery) = (headers.filter(isKey), query.filter(isKey))
+    guard inHeaders.count + inQuery.count == 1, line.data == nil, line.parts.isEmpty else {
+      return nil
+    }
+    if let header = inHeaders.first { return Sent(name: header.name, token: header.value) }
+    return inQuery.first.map { Sent(key: "request.query", name: $0.name, token: $0.value) }
+  }
+
+  /// Whether the line reads something and does not look like a sign-in: with HTTP Basic, the API
+  /// takes name and password on every request.
+  private static func isRead(_ line: CurlLine, at path: String) -> Bool {
+    let last = path.utf8.split(separator: UInt8(ascii: "/")).last ?? []
+    let name = String(decoding: last, as: UTF8.self).asciiLowercased
+    return ["GET", "HEAD"].contains(line.method) && !HTTPClient.signInNames.contains(name)
+  }
+
   /// The name and password of HTTP Basic (RFC 7617), from the header, `-u` or the URL.
   private static func basic(
     _ line: CurlLine, _ target: CurlTarget
-  ) throws(Failure) -> (user: String, password: String?)? {
+  ) throws(Failure) -> (user: String, password: String?, hasColon: Bool)? {
     var text = line.user ?? target.user
     if let header = authorization(line) {
       text = nil
@@ -96,9 +177,11 @@ package struct CurlRecipe {
       }
     }
     guard let text, !text.isEmpty else { return nil }
-    guard let colon = text.utf8.firstIndex(of: UInt8(ascii: ":")) else { return (text, nil) }
+    guard let colon = text.utf8.firstIndex(of: UInt8(ascii: ":")) else {
+      return (text, nil, false)
+    }
     let password = String(text.utf8[text.utf8.index(after: colon)...]) ?? ""
-    return (String(text.utf8[..<colon]) ?? "", password.isEmpty ? nil : password)
+    return (String(text.utf8[..<colon]) ?? "", password.isEmpty ? nil : password, true)
   }
 }
 

@@ -30,6 +30,7 @@ package struct Exchange {
   /// The headers that the user gave.
   private var personalHeaders: [WireHeader]
   private let homes: [Origin]
+  /// The next request; its URL has no parameters of the credential.
   private var request: WireRequest
   private var hops: HTTPClient.RedirectTrace
   private var isHome = true
@@ -63,11 +64,15 @@ package struct Exchange {
   /// - Throws: `origin_refused` for a credential over plain HTTP, `timeout` when no time is left.
   mutating func next() throws(Failure) -> (WireRequest, TransferSettings) {
     isHome = isHome && homes.contains(request.url.origin)
+    // A server may have put the credential into the URL of a next page.
+    request.url = try withoutCredential(request.url)
     hops.carriedCredential = isHome && credential != nil
     hops.url = request.url
     request.headers = isHome ? personalHeaders : []
     if isHome, let credential { attach(credential) }
     try client.addDefaults(to: &request)
+    var wire = request
+    if isHome, let credential { wire.url = try request.url.adding(credential.parameters) }
     let carriesSecrets =
       isHome && (credential != nil || personalHeaders.contains { $0.mayBeCredential })
     var settings =
@@ -78,7 +83,7 @@ package struct Exchange {
     settings.insecure = client.options.insecure
     settings.pinnedKey = client.options.pinnedKey
     if isHome, client.options.clientCertificate != nil { client.showCertificate(&settings) }
-    return (request, settings)
+    return (wire, settings)
   }
 
   /// Reads the head of the answer; returns nil for a redirect to follow, whose body is not needed.
@@ -123,7 +128,7 @@ package struct Exchange {
   /// - Throws: `origin_refused` from https to http, and for a body that would go to another origin;
   ///   `redirect` for a body that cannot be sent again.
   private mutating func redirect(_ status: Int, to target: String) throws(Failure) {
-    let next = try request.url.resolving(target, from: .server)
+    let next = try withoutCredential(try request.url.resolving(target, from: .server))
     try check(hop: next)
     request.url = next
     if status == 303 || (status <= 302 && request.method == "POST") {
@@ -136,6 +141,13 @@ package struct Exchange {
         "HTTP \(status) to \(Redactor.withoutQuery(next.text)): the body came from a pipe "
           + "and cannot be sent again", hint: "send it from a file, or to that URL")
     }
+  }
+
+  /// Returns a URL of a server without the credential's parameters.
+  private func withoutCredential(_ url: WebURL) throws(Failure) -> WebURL {
+    guard let credential else { return url }
+    return try url.removing(
+      credential.parameters, isHome: isHome && homes.contains(url.origin))
   }
 
   private func check(hop next: WebURL) throws(Failure) {

@@ -2,13 +2,19 @@
 package struct Credential {
   /// The recipe's headers, with values filled in.
   package var headers: [WireHeader]
+  /// The recipe's parameters for URLs, with values filled in.
+  package var parameters: [WireParameter]
   /// Origins that may receive them.
   package var origins: [Origin]
   /// The cookies that the recipe keeps; nil when it keeps none.
   package var cookies: CookieJar?
 
-  init(headers: [WireHeader], origins: [Origin], cookies: CookieJar?) {
+  init(
+    headers: [WireHeader], parameters: [WireParameter] = [], origins: [Origin],
+    cookies: CookieJar?
+  ) {
     self.headers = headers
+    self.parameters = parameters
     self.origins = origins
     self.cookies = cookies
   }
@@ -29,6 +35,8 @@ package final class HTTPClient {
   let began: Timestamp
   /// Lower-case names of the recipe's headers whose values are never shown.
   private let secretHeaders: Set<String>
+  /// Names of the URL parameters whose values are never shown.
+  private let secretParameters: Set<String>
   /// Receives the lines of `-v` and `--trace`; nil without them.
   let log: ((String) -> Void)?
   /// Receives libcurl's own remarks, with `-vv`.
@@ -44,12 +52,14 @@ package final class HTTPClient {
   ///   - network: how the server is reached.
   ///   - base: the origin of the profile's `url`.
   ///   - secretHeaders: names of the headers whose values are masked, whether sent or received.
+  ///   - secretParameters: names of the URL parameters whose values are masked.
   ///   - environment: for proxies and certificate authorities.
   ///   - warn: receives warnings, at every verbosity.
   ///   - log: receives the lines of `-v`, masked by place.
   ///   - trace: receives libcurl's own remarks.
   package init(
-    network: NetworkRecipe, base: Origin, secretHeaders: [String], options: HTTPOptions,
+    network: NetworkRecipe, base: Origin, secretHeaders: [String],
+    secretParameters: [String] = [], options: HTTPOptions,
     environment: [String: String], clock: @escaping () -> Timestamp,
     warn: @escaping (String) -> Void, log: ((String) -> Void)?,
     trace: ((String) -> Void)?
@@ -61,7 +71,11 @@ package final class HTTPClient {
     self.clock = clock
     began = clock()
     self.warn = warn
-    self.trace = trace
+    self.trace = trace.map { trace in
+      // With HTTP/2, libcurl's remarks have the path.
+      secretParameters.isEmpty
+        ? trace : { trace(Redactor.maskedQuery($0, names: Set(secretParameters))) }
+    }
     let file = options.trace
     self.log =
       log == nil && file == nil
@@ -71,6 +85,7 @@ package final class HTTPClient {
         file?.line(line)
       }
     self.secretHeaders = Set(secretHeaders.map(\.asciiLowercased))
+    self.secretParameters = Set(secretParameters)
   }
 
   // MARK: - Sign-in requests
@@ -258,7 +273,9 @@ package final class HTTPClient {
     settings.proxy = network.proxy
     settings.trace = trace
     if let log {
-      settings.wire = WireLog(secretHeaders: secretHeaders, log: log, trace: options.trace)
+      settings.wire = WireLog(
+        secretHeaders: secretHeaders, secretParameters: secretParameters, log: log,
+        trace: options.trace)
     }
     settings.onProgress = options.onProgress
     settings.onFacts = options.onFacts

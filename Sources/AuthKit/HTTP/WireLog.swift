@@ -26,6 +26,7 @@ final class WireLog {
   var isPrivate = false
 
   private let secretHeaders: Set<String>
+  private let secretParameters: Set<String>
   private let log: (String) -> Void
   private let trace: TraceSink?
   /// The unfinished line of the head being sent, and whether it is the first.
@@ -36,9 +37,15 @@ final class WireLog {
   private var body: TracedBody?
   private var chunks: Chunks?
 
-  /// - Parameter secretHeaders: lower-case names of the headers whose values are never shown.
-  init(secretHeaders: Set<String>, log: @escaping (String) -> Void, trace: TraceSink?) {
+  /// - Parameters:
+  ///   - secretHeaders: lower-case names of the headers whose values are never shown.
+  ///   - secretParameters: names of the URL parameters whose values are never shown.
+  init(
+    secretHeaders: Set<String>, secretParameters: Set<String> = [],
+    log: @escaping (String) -> Void, trace: TraceSink?
+  ) {
     self.secretHeaders = secretHeaders
+    self.secretParameters = secretParameters
     self.log = log
     self.trace = trace
   }
@@ -99,7 +106,10 @@ final class WireLog {
   func remark(_ text: String) {
     if let trace {
       end()
-      trace.line("* " + text)
+      trace.line(
+        "* "
+          + (secretParameters.isEmpty
+            ? text : Redactor.maskedQuery(text, names: secretParameters)))
     }
   }
 
@@ -120,10 +130,10 @@ final class WireLog {
   // MARK: - By place
 
   private func requestLine(_ bytes: [UInt8]) -> String {
-    let words = bytes.split(separator: UInt8(ascii: " "), omittingEmptySubsequences: false)
+    var words = bytes.split(separator: UInt8(ascii: " "), omittingEmptySubsequences: false)
       .map { String(decoding: $0, as: UTF8.self) }
-    return words.enumerated().map { $0.offset == 1 ? Redactor.maskedQuery($0.element) : $0.element }
-      .joined(separator: " ")
+    if words.count > 1 { words[1] = Redactor.maskedQuery(words[1], names: secretParameters) }
+    return words.joined(separator: " ")
   }
 
   private func header(_ bytes: [UInt8]) -> String {
@@ -141,8 +151,8 @@ final class WireLog {
   /// Headers that hold URLs are masked as URLs are.
   private func shown(_ name: String, _ value: String) -> String {
     if Redactor.isSensitive(header: name, recipe: secretHeaders) { return "***" }
-    return ["location", "content-location", "refresh", "link", "referer"]
-      .contains(name.asciiLowercased) ? Redactor.maskedQuery(value) : value
+    return Redactor.holdsURL(header: name)
+      ? Redactor.maskedQuery(value, names: secretParameters) : value
   }
 }
 

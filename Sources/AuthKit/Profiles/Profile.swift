@@ -64,8 +64,22 @@ extension Profile {
     return recipe.request.carriers + calls.filter { !$0.value.names.isEmpty }.map(\.name)
   }
 
-  /// Whether a call of the recipe can have a secret in its URL.
-  package var putsSecretsInURLs: Bool { calls.contains { $0.call.secretsInURL } }
+  /// Whether a request can have a secret in its URL.
+  package var putsSecretsInURLs: Bool {
+    calls.contains { $0.call.secretsInURL } || !recipe.request.carryingParameters.isEmpty
+  }
+
+  /// Parameters of URLs whose values are never shown: those that the recipe fills (rule B3).
+  package var filledParameters: [String] {
+    calls.flatMap(\.call.query)
+      .filter { $0.value.names.contains { $0.isSecret || $0.isSession } }.map(\.name)
+      + recipe.request.carryingParameters
+  }
+
+  /// The parameter of `url` through which the recipe sends a credential, if it has one (rule B2).
+  package func credentialParameter(in url: WebURL) -> String? {
+    recipe.request.carryingParameters.first { url.hasParameter($0) }
+  }
 
   /// Every call of the recipe, with its table.
   var calls: [(table: String, call: RecipeRequest)] {

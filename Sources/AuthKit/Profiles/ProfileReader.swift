@@ -89,6 +89,13 @@ package enum ProfileReader {
 
   /// Sets the implied values of calls, for `profile show`.
   private static func setImpliedValues(_ values: inout ProfileValues) {
+    // A refresh that says nothing but its path could not say whose session it renews.
+    let others = ["method", "authorization", "encoding", "query", "headers", "body"]
+    if values.has("refresh.path"), !others.contains(where: { values.has("refresh.\($0)") }),
+      (try? values.flag("request.cookies")) != true
+    {
+      values.setDefault("refresh.body", .object([("refresh_token", "{refresh_token}")]))
+    }
     for table in ProfileSchema.callTables where values.has("\(table).path") {
       values.setDefault("\(table).method", .string(RecipeReader.method(of: table)))
       values.setDefault(

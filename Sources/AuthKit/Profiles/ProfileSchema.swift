@@ -68,6 +68,7 @@ enum ProfileSchema {
       Key(name: "session.keep_password", kind: .flag),
       Key(name: "request.headers", kind: .textTable),
       Key(name: "request.write_headers", kind: .textTable),
+      Key(name: "request.query", kind: .textTable),
       Key(name: "request.cookies", kind: .flag),
       Key(name: "pages.next", kind: .text), Key(name: "pages.cursor", kind: .text),
     ] + oauthKeys

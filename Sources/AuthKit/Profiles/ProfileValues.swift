@@ -65,6 +65,15 @@ struct ProfileValues {
   /// Whether the profile's own file has it.
   func isInFile(_ key: String) -> Bool { items[key]?.source == .file }
 
+  /// Whether a later layer sets `key` than `other`: the profile's file after the preset, and that
+  /// after the built-in values.
+  func isNearer(_ key: String, than other: String) -> Bool {
+    switch (items[key]?.source, items[other]?.source) {
+    case (.file?, .file?), (.preset?, .file?), (.preset?, .preset?), (nil, _), (.builtIn?, _): false
+    default: true
+    }
+  }
+
   /// The first key of a table that has a value.
   func firstKey(of table: String) -> String? {
     ProfileSchema.keys.map(\.name).first {

@@ -230,13 +230,27 @@ package struct RequestRecipe: Sendable {
   package var headers: [RecipeRequest.Pair] = []
   /// Further headers of requests that can change data: all except GET, HEAD and OPTIONS.
   var writeHeaders: [RecipeRequest.Pair] = []
+  /// Parameters added to the URL of every protected request.
+  var query: [RecipeRequest.Pair] = []
   /// Whether to keep Set-Cookie with the token and send the cookies back.
   package var cookies = false
   init() {}
 
+  /// Whether the token goes into the header Authorization, as most tokens do and keys do not.
+  package var sendsBearer: Bool {
+    headers.contains {
+      $0.name.equalsIgnoringCase("Authorization") && $0.value.names.contains(.accessToken)
+    }
+  }
+
   /// The names of headers that carry a value of the session (rule B2).
   package var carriers: [String] {
     (headers + writeHeaders).filter { !$0.value.names.isEmpty }.map(\.name)
+  }
+
+  /// The names of URL parameters that carry a value of the session (rule B2).
+  package var carryingParameters: [String] {
+    query.filter { !$0.value.names.isEmpty }.map(\.name)
   }
 }
 

@@ -43,7 +43,7 @@ extension RecipeRequest {
     case .none: []
     case .basic: [.username, .password]
     case .app: [.appKey]
-    case .access: request.headers.flatMap { names($0.value) }
+    case .access: (request.headers + request.query).flatMap { names($0.value) }
     case .refresh: [.refreshToken]
     }
   }

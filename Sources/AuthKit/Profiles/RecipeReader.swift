@@ -42,6 +42,13 @@ struct RecipeReader {
       throw values.failure(
         "request.write_headers", pair.name, "stands in request.headers already")
     }
+    // A recipe without the flag `secrets_in_url`: this key has no other purpose (rule A9).
+    recipe.request.query = try query("request.query", secretsInURL: true, in: "request")
+    if !recipe.request.carryingParameters.isEmpty,
+      values.isNearer("request.query", than: "request.headers")
+    {
+      recipe.request.headers.removeAll { !$0.value.names.isEmpty }
+    }
     recipe.request.cookies = try values.flag("request.cookies") ?? false
     recipe.nextPage = try nextPage()
     recipe.network = try network()

@@ -113,7 +113,9 @@ extension RecipeReader {
         key, member, "nothing fills {\(name)}",
         hint: hint ?? "take = { \(name.member) = \"/POINTER\" } in [prefetch]")
     }
-    if prefetchWantsSession, Self.signsIn(table) || key == "request.headers" {
+    if prefetchWantsSession,
+      Self.signsIn(table) || key == "request.headers" || key == "request.query"
+    {
       throw values.failure(
         key, member, "[prefetch] carries the session and cannot serve \(key)",
         hint: key == "request.headers"

@@ -62,11 +62,12 @@ extension Profile {
     return found
   }
 
-  /// The calls whose URLs contain secrets because the profile's own file allows it.
+  /// The keys of the profile's own file that put secrets into URLs.
   private var secretsInURLs: [(key: String, what: String)] {
     values.filter { value in
-      value.source == .file && value.value == .bool(true)
-        && value.key.utf8.reversed().starts(with: ".secrets_in_url".utf8.reversed())
+      value.source == .file
+        && (value.value == .bool(true) && value.key.ends(withBytesOf: ".secrets_in_url")
+          || value.key == "request.query" && !recipe.request.carryingParameters.isEmpty)
     }
     .map { ($0.key, "\($0.key): servers and proxies log the secrets in their URLs") }
   }

@@ -304,7 +304,7 @@ extension SessionKeeper {
       values.merge(taken.values)
       cookies = taken.cookies
     } else if let prefetch = recipe.prefetch,
-      prefetch.isNeeded(for: pairs.flatMap(\.value.names))
+      prefetch.isNeeded(for: (pairs + recipe.request.query).flatMap(\.value.names))
     {
       let answer = try api.fetch(
         prefetch, values: values, cookies: session.cookies, permitted: session.requestLimits)
@@ -313,9 +313,10 @@ extension SessionKeeper {
       try api.extract(prefetch, from: answer, into: &values)
       cookies = try answer.cookies(now: clock())
     }
+    let filler = TemplateFiller(values: values, profile: profile.name)
     return .ready(
       Credential(
-        headers: try TemplateFiller(values: values, profile: profile.name).headers(pairs),
+        headers: try filler.headers(pairs), parameters: try filler.parameters(recipe.request.query),
         origins: try permittedOrigins(of: session), cookies: cookies))
   }
 

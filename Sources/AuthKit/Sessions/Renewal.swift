@@ -19,7 +19,10 @@ extension SessionKeeper {
   private static var commandTime: Int { 15 }
 
   /// Whether `session` has the values that the recipe's refresh needs.
-  func canRefresh(_ session: Session) -> Bool { session.refreshable && api.canRefresh(session) }
+  func canRefresh(_ session: Session) -> Bool {
+    // A refresh token that the profile did not use at sign-in serves once it does.
+    (session.refreshable || session.values[.refreshToken] != nil) && api.canRefresh(session)
+  }
 
   /// Whether `session` can get a new access token without the user.
   package func canRenew(_ session: Session) -> Bool {
@@ -136,7 +139,8 @@ extension SessionKeeper {
       {
         throw api.notUnderstood(answer, "the renewed session belongs to another user")
       }
-      let fresh = stored.renewed(with: tokens, now: clock())
+      var fresh = stored.renewed(with: tokens, now: clock())
+      fresh.refreshable = true
       _ = try api.requestHeaders(api.values(of: fresh))
       return .fresh(fresh)
     }

@@ -126,7 +126,12 @@ package final class SessionKeeper {
   /// token.
   package func expired(_ session: Session, _ reason: Reason, _ obstacle: Obstacle) -> Failure {
     let left = session.secondsLeft(now: clock())
-    let remark = obstacle.remark
+    var remark = obstacle.remark
+    var help = Suggestion.login(profile.name, account: session.account)
+    if case .noRenewal = obstacle, api.leavesRefreshToken(of: session) {
+      remark = "; it has a refresh token, but refresh.path is not set"
+      if reason == .asked, !profile.isInPlace { help = api.setRefresh }
+    }
     let account = DisplayText.oneLine(session.account, limit: 80)
     let message =
       if let left, left <= 0 {
@@ -136,8 +141,7 @@ package final class SessionKeeper {
       } else {
         "\(profile.name): session of \(account) was refused by the server\(remark)"
       }
-    var failure = Failure(
-      .sessionExpired, message, suggestion: .login(profile.name, account: session.account))
+    var failure = Failure(.sessionExpired, message, suggestion: help)
     failure.profile = profile.name
     failure.account = session.account
     return failure

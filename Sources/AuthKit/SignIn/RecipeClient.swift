@@ -219,7 +219,7 @@ package final class RecipeClient {
     for call: RecipeRequest, values: TemplateValues, cookies: CookieJar = CookieJar()
   ) throws(Failure) -> WireRequest {
     let expansion = TemplateFiller(values: values, profile: profile.name)
-    let url = try url(of: call, expansion)
+    var url = try url(of: call, expansion)
     var headers = try expansion.headers(call.headers)
     switch call.authorization {
     case .none: break
@@ -233,6 +233,7 @@ package final class RecipeClient {
       let own = Set(headers.map(\.name.asciiLowercased))
       headers += try expansion.headers(
         profile.recipe.request.headers.filter { !own.contains($0.name.asciiLowercased) })
+      url = try url.adding(try expansion.parameters(profile.recipe.request.query))
     }
     if let line = cookies.header(
       for: url.origin.description, path: url.path, isSecure: url.origin.isSecure, now: clock())
@@ -400,8 +401,9 @@ package final class RecipeClient {
   /// - Throws: `input_needed` when the session lacks a value, `answer_not_understood` when a header
   ///   cannot carry one.
   func requestHeaders(_ values: TemplateValues) throws(Failure) -> [WireHeader] {
-    try TemplateFiller(values: values, profile: profile.name).headers(
-      profile.recipe.request.headers)
+    let filler = TemplateFiller(values: values, profile: profile.name)
+    _ = try filler.parameters(profile.recipe.request.query)
+    return try filler.headers(profile.recipe.request.headers)
   }
 
   /// Returns the header that carries the credential of `session`, for other programs; nil if no

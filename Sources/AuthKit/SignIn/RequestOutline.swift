@@ -18,8 +18,10 @@ package struct RequestOutline {
     package let value: Value
   }
 
-  /// The request without the session's headers and cookies.
+  /// The request without the session's headers, parameters and cookies.
   package let request: WireRequest
+  /// The names of the parameters that the session adds to the URL.
+  package let parameters: [String]
   /// All its headers, in the order in which they are sent.
   package let headers: [Header]
 }
@@ -39,6 +41,8 @@ extension RecipeClient {
         name: header.name, value: header.mayBeCredential ? .personal : .text(value))
     }
     var added = WireRequest(method: request.method, url: request.url)
+    var shown = request
+    let plain = TemplateFiller(values: TemplateValues(), profile: profile.name)
     if !anonymous {
       guard try requestOrigins().contains(request.url.origin) else {
         throw Failure(
@@ -50,12 +54,13 @@ extension RecipeClient {
       for pair in profile.recipe.request.pairs(for: request.method)
       where !own.contains(pair.name.asciiLowercased) {
         if pair.value.names.isEmpty {
-          let plain = TemplateFiller(values: TemplateValues(), profile: profile.name)
           added.headers += try plain.headers([pair])
         } else {
           headers.append(RequestOutline.Header(name: pair.name, value: .session))
         }
       }
+      shown.url = try shown.url.adding(
+        try plain.parameters(profile.recipe.request.query.filter(\.value.names.isEmpty)))
       if profile.recipe.request.cookies {
         headers.append(RequestOutline.Header(name: "Cookie", value: .session))
       }
@@ -64,12 +69,14 @@ extension RecipeClient {
     let recipe = added.headers
     added.headers = request.headers + recipe
     try http.addDefaults(to: &added)
-    let plain = recipe + added.headers.dropFirst(request.headers.count + recipe.count)
-    headers += plain.map { header in
+    let rest = recipe + added.headers.dropFirst(request.headers.count + recipe.count)
+    headers += rest.map { header in
       RequestOutline.Header(
         name: header.name, value: header.shownValue.map { .text($0) } ?? .removed)
     }
-    return RequestOutline(request: request, headers: headers)
+    return RequestOutline(
+      request: shown, parameters: anonymous ? [] : profile.recipe.request.carryingParameters,
+      headers: headers)
   }
 }
 
@@ -83,7 +90,8 @@ extension RequestRecipe {
   /// be given.
   package func isOneHeader(for method: String) -> Bool {
     let filled = pairs(for: method).filter { !$0.value.names.isEmpty }
-    return !cookies && filled.count == 1 && filled[0].value.names.contains(.accessToken)
+    return !cookies && carryingParameters.isEmpty && filled.count == 1
+      && filled[0].value.names.contains(.accessToken)
   }
 }
 

@@ -6,11 +6,15 @@ package struct SignedIn {
   package var guessedPlace: String?
   /// The keys of the profile that the sign-in changed, such as those of a registration.
   package var changes: [(key: String, value: JSONValue)] = []
+  /// What the server answered to a name and password that it accepted, if that is an error: the
+  /// path of the sign-in is forbidden, for example.
+  package var refusedPath: String?
 
   /// Creates a result; without `guessedPlace` the token was where the recipe expects it.
-  package init(session: Session, guessedPlace: String? = nil) {
+  package init(session: Session, guessedPlace: String? = nil, refusedPath: String? = nil) {
     self.session = session
     self.guessedPlace = guessedPlace
+    self.refusedPath = refusedPath
   }
 }
 
@@ -38,21 +42,47 @@ extension RecipeClient {
     }
     var answer = try send(
       call, values: values, permitted: permitted, seconds: seconds, onAnswer: onAnswer)
+    var refusedPath: String?
     if let factor = profile.recipe.secondFactor, try answer.asksForCode(factor) {
       answer = try sendCode(factor, after: answer, to: call, values, code)
     } else if (300...399).contains(answer.head.status), try answer.accessToken() != nil {
       // A form that signs in and redirects to a page: the token came with it, so the page is not
       // requested.
+    } else if try refusesOnlyPath(answer, of: call, values, permitted: permitted) {
+      refusedPath = "\(named(call)): HTTP \(answer.head.status)"
     } else {
       try refuse(
         answer, of: call, what: "this name and password", refused: answer.recipe.refused,
-        hint: Suggestion.login(profile.name, account: account ?? "NAME").command)
+        hint: checksOnlyPassword(call) && answer.head.status == 403
+          ? howToSet("login.path=/PATH")
+          : Suggestion.login(profile.name, account: account ?? "NAME").command)
     }
-    guard let signedIn = try session(from: answer, values: values, account: account) else {
+    guard var signedIn = try session(from: answer, values: values, account: account) else {
       throw notUnderstood(
         answer, "no token in the answer to \(named(call))", hint: howToPlaceToken)
     }
+    signedIn.refusedPath = refusedPath
     return signedIn
+  }
+
+  /// Whether the sign-in is a request by HTTP Basic that only checks the password.
+  private func checksOnlyPassword(_ call: RecipeRequest) -> Bool {
+    profile.recipe.session.keepPassword && call.authorization == .basic
+      && ["GET", "HEAD"].contains(call.method)
+  }
+
+  /// Whether `answer` accepts the password but not the path: without a credential the same request
+  /// gets 401 (RFC 9110, sections 15.5.2 and 15.5.4).
+  private func refusesOnlyPath(
+    _ answer: RecipeResponse, of call: RecipeRequest, _ values: TemplateValues,
+    permitted: SessionLimits?
+  ) throws(Failure) -> Bool {
+    guard checksOnlyPassword(call), [403, 404, 405].contains(answer.head.status) else {
+      return false
+    }
+    var plain = call
+    plain.authorization = .none
+    return try send(plain, values: values, permitted: permitted).head.status == 401
   }
 
   /// Sends the one-time code that the server asks for: with the recipe's second request, or with
@@ -172,6 +202,17 @@ extension RecipeClient {
     return canFill(call, with: session)
   }
 
+  /// Whether `session` has a refresh token that the recipe does not use.
+  package func leavesRefreshToken(of session: Session) -> Bool {
+    profile.recipe.refresh == nil && session.variable == nil
+      && session.values[.refreshToken] != nil
+  }
+
+  /// The command that says how sessions are renewed with their refresh token.
+  package var setRefresh: Suggestion {
+    .setProfile(profile.name, setting: "refresh.path=/PATH")
+  }
+
   /// Whether `session` has every value that `call` needs, except those that the prefetch will
   /// bring.
   func canFill(_ call: RecipeRequest, with session: Session) -> Bool {
@@ -187,7 +228,7 @@ extension RecipeClient {
     let recipe = profile.recipe
     let later = [recipe.refresh, recipe.logout, recipe.whoami, recipe.prefetch?.call]
     return later.contains { $0?.names(request: recipe.request).contains(name) ?? false }
-      || (recipe.request.headers + recipe.request.writeHeaders).contains {
+      || (recipe.request.headers + recipe.request.writeHeaders + recipe.request.query).contains {
         $0.value.names.contains(name)
       }
   }

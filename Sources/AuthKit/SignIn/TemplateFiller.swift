@@ -64,6 +64,18 @@ struct TemplateFiller {
     return headers
   }
 
+  /// Returns the parameters of a recipe that are added to a URL.
+  func parameters(_ pairs: [RecipeRequest.Pair]) throws(Failure) -> [WireParameter] {
+    var parameters: [WireParameter] = []
+    for pair in pairs where !isLeftOut(pair.value) {
+      parameters.append(
+        WireParameter(
+          name: pair.name, value: SharedSecret(try filled(pair.value, for: .plain)),
+          isCredential: !pair.value.names.isEmpty))
+    }
+    return parameters
+  }
+
   /// Returns a header of a recipe: an RFC 9110 field value without obs-text, never empty (rule A4).
   func header(_ name: String, _ template: Template) throws(Failure) -> WireHeader {
     let value = try filled(template, for: .header)

@@ -143,6 +143,22 @@ final class App {
     return terminal
   }
 
+  // MARK: - Errors
+
+  /// Returns the failure with the profile and account in use, where it names none.
+  func inContext(_ failure: Failure) -> Failure {
+    var failure = failure
+    failure.profile = failure.profile ?? context.profile
+    failure.account = failure.account ?? context.account
+    return failure
+  }
+
+  /// Prints the failure and returns its exit status.
+  func report(_ failure: Failure) -> Int32 {
+    console.report(inContext(failure))
+    return failure.kind.exitCode
+  }
+
   // MARK: - One API
 
   /// Returns a keeper that may send requests for `profile`; it first requires trust in a file in
@@ -206,16 +222,26 @@ final class App {
     }
     return HTTPClient(
       network: profile.recipe.network, base: base,
-      secretHeaders: profile.filledHeaders + profile.secretAnswerHeaders, options: options,
-      environment: environment,
+      secretHeaders: profile.filledHeaders + profile.secretAnswerHeaders,
+      secretParameters: profile.filledParameters, options: options, environment: environment,
       clock: Clock.now, warn: { [console] in console.warn($0) },
       log: globals.verbose > 0 ? { [console] in console.verbose($0) } : nil,
       trace: globals.verbose > 1 ? { [console] in console.verbose("* " + $0) } : nil)
   }
 
   /// Returns a reader of the command's secret sources.
-  func secrets(_ sources: [SecretSource]) throws(Failure) -> SecretReader {
-    try SecretReader(sources: sources, environment: environment, redactor: redactor)
+  ///
+  /// - Parameter origin: who gets the secrets, for prompts.
+  func secrets(
+    _ sources: [SecretSource], for origin: Origin? = nil
+  ) throws(Failure) -> SecretReader {
+    try SecretReader(sources: sources, environment: environment, redactor: redactor) {
+      [self] (kind) throws(Failure) in
+      let place = origin.map { " for \($0)" } ?? ""
+      return try terminal(
+        for: "the \(kind.name)", hint: "--\(kind.stem)-stdin reads it from a pipe or a file"
+      ).prompt(kind.prompt + place, for: kind.name)
+    }
   }
 }
 

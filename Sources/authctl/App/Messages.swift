@@ -17,6 +17,16 @@ enum Messages {
     return ending.isEmpty ? "Valid \(time); cannot renew itself." : "Valid \(time)" + ending
   }
 
+  /// Tells how to renew a session whose refresh token the profile does not use.
+  static func tellUnusedRefreshToken(of session: Session, _ keeper: SessionKeeper, _ app: App) {
+    guard keeper.api.leavesRefreshToken(of: session), session.reauthentication == nil else {
+      return
+    }
+    app.console.notice("The answer has a refresh token; set refresh.path to renew.")
+    guard !keeper.api.profile.isInPlace else { return }
+    if let command = keeper.api.setRefresh.command { app.console.hint(command) }
+  }
+
   /// Returns a command to continue with.
   static func nextRequest(_ profile: Profile, _ app: App) -> String {
     var words = ["authctl", "get"]

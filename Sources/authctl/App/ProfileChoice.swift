@@ -13,7 +13,7 @@ extension App {
   /// Chooses a profile; `target` is the argument of a request.
   ///
   /// - Throws: `usage` when none is named and there are several, `not_signed_in` when there are
-  ///   none.
+  ///   none, and what `tokenWithoutAPI` returns when there are none but a token.
   func choose(target: String? = nil) throws(Failure) -> ProfileChoice {
     let choice = try chosen(target)
     context.profile = choice.profile.name
@@ -40,6 +40,7 @@ extension App {
     }
     if names.isEmpty {
       let place = target.flatMap { isURL($0) ? try? WebURL($0, from: .person).origin : nil }
+      if let failure = tokenWithoutAPI(for: place) { throw failure }
       throw Failure(
         .notSignedIn, place.map { "not signed in to \($0)" } ?? "not signed in to any API",
         hint: profiles.homelessHint
@@ -48,6 +49,14 @@ extension App {
     throw Failure(
       .usage, "which profile? There are \(names.joined(separator: ", "))",
       hint: "give -p NAME, set AUTHCTL_PROFILE, or: authctl profile default NAME")
+  }
+
+  /// Whether there is no profile, and neither an option nor a variable names an API.
+  func isWithoutAPI() throws(Failure) -> Bool {
+    guard globals.profile == nil, environment[.profile] == nil, environment[.url] == nil else {
+      return false
+    }
+    return try profiles.names().isEmpty
   }
 
   /// Whether a target is an absolute URL, not a path.
@@ -65,6 +74,15 @@ extension App {
           + "path nor a URL",
         hint: "a target begins with /, http:// or https://")
     }
+  }
+
+  /// Rejects a URL with the parameter through which the profile sends its credential (rule B2).
+  func checkParameters(of url: WebURL, _ profile: Profile) throws(Failure) {
+    guard let name = profile.credentialParameter(in: url) else { return }
+    throw Failure(
+      .usage,
+      "\(profile.name) sends its credential in the parameter \(DisplayText.oneLine(name, limit: 40))",
+      hint: "--anonymous sends your own instead")
   }
 
   /// Rejects an API's address without a scheme.

@@ -43,6 +43,19 @@ extension App {
     }?.rawValue
   }
 
+  /// Returns the failure for `AUTHCTL_TOKEN` or `AUTHCTL_TOKEN_FILE` where neither a profile nor
+  /// `AUTHCTL_URL` says which API the token is for; nil if neither variable is set.
+  ///
+  /// - Parameter origin: that of the requested URL; nil for a path, or without a request.
+  func tokenWithoutAPI(for origin: Origin? = nil) -> Failure? {
+    guard let variable = [Variable.token, .tokenFile].first(where: { environment[$0] != nil })
+    else { return nil }
+    return Failure(
+      origin == nil ? .usage : .originRefused,
+      "\(variable.rawValue) is set, but nothing says which API it is for",
+      hint: "set AUTHCTL_URL=\(origin?.description ?? "https://HOST")")
+  }
+
   /// Requires that `AUTHCTL_TOKEN` is used for one origin only: that of `AUTHCTL_URL`, else that of
   /// the named profile.
   private func checkPin(_ variable: String, _ choice: ProfileChoice) throws(Failure) {

@@ -11,8 +11,8 @@ struct Exec: Command {
       The program gets AUTHCTL_URL and AUTHCTL_PROFILE, and the token in
       AUTHCTL_TOKEN or as --env and --file ask. It inherits no other token. The
       exit status is the program's; 13 when the token may not go to that API,
-      125 when authctl failed otherwise before the program, 126 and 127 when the
-      program could not be run.
+      that of the sign-in when --login could not sign in, 125 when authctl failed
+      otherwise before the program, 126 and 127 when the program could not be run.
 
       Examples:
         authctl exec -p shop -- ./deploy.sh
@@ -61,10 +61,9 @@ struct Exec: Command {
       throw Failure(.usage, "no program to run", hint: Self.form)
     }
     do throws(Failure) { return try runProgram(app) } catch {
-      app.console.report(error)
+      let status = app.report(error)
       // A refused origin has an exit status of its own (rule A1).
-      return error.kind == .originRefused
-        ? error.kind.exitCode : Failure.Exec.notBegun.rawValue
+      return error.kind == .originRefused ? status : Failure.Exec.notBegun.rawValue
     }
   }
 
@@ -79,7 +78,12 @@ struct Exec: Command {
       try keeper.api.checkText(variable.template, passwords: allowPassword)
     }
     try checkKeptVariables()
-    var session = login ? try signIn(keeper, app) : try app.session(for: choice, keeper)
+    var session: Session
+    if login {
+      do throws(Failure) { session = try signIn(keeper, app) } catch { return app.report(error) }
+    } else {
+      session = try app.session(for: choice, keeper)
+    }
     var isEnded = !login
     defer { if !isEnded { endLogin(session, keeper, app) } }
     let handed = try keeper.handOver(session) { (session) throws(Failure) in
@@ -128,6 +132,7 @@ struct Exec: Command {
       app: app, profile: profile, sources: credentials.sources, fields: credentials.field)
     let call = profile.recipe.login
     let account = try asker.account(for: call, keeper.api, known: app.namedAccount(profile)?.name)
+    app.context.account = account
     let values = try asker.values(for: call, keeper.api, account: account)
     return try keeper.api.login(values, account: account) { (origin) throws(Failure) in
       try asker.code(at: origin)
@@ -260,10 +265,10 @@ struct Exec: Command {
   private func report(_ reason: Child.CannotStart, _ app: App) -> Int32 {
     switch reason {
     case .notExecutable(let name):
-      app.console.report(Failure(.failed, "\(DisplayText.oneLine(name)) cannot be executed"))
+      _ = app.report(Failure(.failed, "\(DisplayText.oneLine(name)) cannot be executed"))
       return Failure.Exec.notExecutable.rawValue
     case .notFound(let name):
-      app.console.report(Failure(.failed, "\(DisplayText.oneLine(name)): no such program"))
+      _ = app.report(Failure(.failed, "\(DisplayText.oneLine(name)): no such program"))
       return Failure.Exec.notFound.rawValue
     }
   }

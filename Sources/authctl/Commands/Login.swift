@@ -47,7 +47,7 @@ struct Login: Command {
     help: "Keep --password-command with the session, to sign in again when it has ended.")
   var keepCommand = false
 
-  @Flag(help: "Sign in as a look at the API suggests.")
+  @Flag(help: "Use the detected settings, or the curl command, without asking.")
   var yes = false
 
   @Flag(name: .customLong("revoke-old"), help: "End the session that this one replaces.")
@@ -66,13 +66,14 @@ struct Login: Command {
     guard !keepCommand || !token.source.isGiven && !refreshToken.source.isGiven else {
       throw Failure(.usage, "--keep-command is for a sign-in, not for a token got elsewhere")
     }
-    var described = try APIDescription(profile, in: app)
+    var described = try APIDescription(profile, assumesYes: yes, in: app)
     var made: NewProfile?
     let choice: ProfileChoice
     var address = try described.base(url)
     if address == nil { address = try askForAddress(app) }
     if let address {
-      let isAdopted = token.source.isGiven || refreshToken.source.isGiven
+      let isAdopted =
+        token.source.isGiven || refreshToken.source.isGiven || described.token != nil
       let new = try NewProfile.make(
         for: address, described, looks: !isAdopted, assumesYes: yes, in: app)
       made = new
@@ -172,6 +173,11 @@ struct Login: Command {
     if let place = signedIn.guessedPlace {
       app.console.notice("Token: the only JWT in the answer, at \(DisplayText.oneLine(place)).")
     }
+    if let path = signedIn.refusedPath {
+      app.console.notice(
+        "The server accepts the password but not the path (\(path)); "
+          + "login.path can name one that you may read.")
+    }
     return try report(session, keeper, app, quietly: false, made: made)
   }
 
@@ -200,8 +206,12 @@ struct Login: Command {
     let asker = try CredentialPrompt(
       app: app, profile: profile,
       sources: credentials.sources + [token.source, refreshToken.source], fields: credentials.field)
-    if asker.reader.isGiven(.token) || asker.reader.isGiven(.refreshToken) {
-      return SignedIn(session: try adopt(asker, keeper, account))
+    let isToken = asker.reader.isGiven(.token) || described.token != nil
+    if !isToken, asker.reader.isGiven(.refreshToken) {
+      throw Failure(.usage, "a refresh token alone makes no session", hint: "--token-stdin too")
+    }
+    if let token = try asker.token(pasted: described.token) {
+      return SignedIn(session: try adopt(token, asker, keeper, account))
     }
     if let oauth = profile.recipe.oauth {
       let login = OAuthLogin(
@@ -235,17 +245,15 @@ struct Login: Command {
   }
 
   private func adopt(
-    _ asker: CredentialPrompt, _ keeper: SessionKeeper, _ account: String?
+    _ token: SharedSecret, _ asker: CredentialPrompt, _ keeper: SessionKeeper,
+    _ account: String?
   ) throws(Failure) -> Session {
     var values = TemplateValues()
-    if let token = try asker.reader.read(.token) { values[.accessToken] = SharedSecret(token) }
+    values[.accessToken] = token
     if let token = try asker.reader.read(.refreshToken) {
       values[.refreshToken] = SharedSecret(token)
     }
     if let key = try asker.reader.read(.appKey) { values[.appKey] = SharedSecret(key) }
-    guard values[.accessToken] != nil else {
-      throw Failure(.usage, "a refresh token alone makes no session", hint: "--token-stdin too")
-    }
     return try keeper.api.adopt(values, account: account ?? "default")
   }
 
@@ -273,6 +281,7 @@ struct Login: Command {
       } else {
         console.notice("Saved: session in \(keeper.store.title).")
       }
+      Messages.tellUnusedRefreshToken(of: session, keeper, app)
       console.next(Messages.nextRequest(keeper.api.profile, app))
     }
     if output.json { try console.out(Messages.json(session, keeper)) }

@@ -124,7 +124,7 @@ struct Logout: Command {
   /// folder that is unknown.
   private func chosen(_ app: App) throws(Failure) -> ProfileChoice? {
     do throws(Failure) { return try app.choose() } catch {
-      guard error.kind == .notSignedIn, app.profiles.homelessHint == nil else { throw error }
+      guard try app.isWithoutAPI(), app.profiles.homelessHint == nil else { throw error }
       return nil
     }
   }

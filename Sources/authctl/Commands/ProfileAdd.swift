@@ -36,7 +36,7 @@ struct ProfileAdd: Command {
     let file = app.profiles.shown(app.profiles.path(of: name))
     app.console.notice("Made the profile \(name): \(file)")
     if draft.profile.putsSecretsInURLs {
-      app.console.warn("\(name): secrets_in_url puts secrets into the logs of servers and proxies")
+      app.console.warn("\(name): servers and proxies log the secrets in its URLs")
     }
     app.console.next(Suggestion.login(name).command ?? "")
     if output.json { try app.console.out(ProfileText.json(of: draft.profile)) }

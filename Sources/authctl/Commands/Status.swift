@@ -30,6 +30,8 @@ struct Status: Command {
 
   func run(in app: App) throws(Failure) -> Int32 {
     if check { return try checkStatus(app) }
+    // In CI there is often no store to read, and this is why nothing works.
+    if try app.isWithoutAPI(), let failure = app.tokenWithoutAPI() { throw failure }
     let rows = try StoredSession.all(app, profile: try namedProfile(app), account: globals.username)
     if output.json {
       try app.console.out(JSONValue.array(rows.map(\.json)))

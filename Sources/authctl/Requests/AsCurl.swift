@@ -87,7 +87,9 @@ struct AsCurl {
         .usage,
         "--as-curl: curl cannot be given what carries a session of \(profile.name): "
           + (profile.recipe.session.keepPassword
-            ? "a password" : "more than one header with the token"),
+            ? "a password"
+            : profile.recipe.request.carryingParameters.isEmpty
+              ? "more than one header with the token" : "a parameter of the URL"),
         hint: "--dry-run shows the request")
     }
     var words = ["authctl", "helper", "curl-config", "-p", profile.name]

@@ -36,8 +36,12 @@ struct DryRun {
   }
 
   private func show(_ outline: RequestOutline) throws(Failure) {
-    let url = app.redactor.mask(Redactor.maskedQuery(outline.request.url.text))
+    var url = app.redactor.mask(Redactor.maskedQuery(outline.request.url.text))
     var masked: [String] = url == outline.request.url.text ? [] : ["the URL"]
+    for (index, name) in outline.parameters.enumerated() {
+      url += index == 0 && outline.request.url.query == nil ? "?" : "&"
+      url += DisplayText.oneLine(name) + "=***"
+    }
     var text = "\(outline.request.method) \(url)\n"
     for header in outline.headers {
       switch header.value {

@@ -47,6 +47,7 @@ struct RequestRun {
     let keeper = try app.keeper(
       for: choice.profile, options: observers.attached(to: options.network.http(in: app)))
     let url = try keeper.api.url(for: body.target(target))
+    if !options.anonymous { try app.checkParameters(of: url, choice.profile) }
     var wanted = ProtectedRequest(
       try body.request(
         method, to: url, with: try PersonalHeaders(options, choice.profile, app.redactor)))

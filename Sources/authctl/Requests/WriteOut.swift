@@ -127,6 +127,7 @@ final class WriteOut {
       .number(total > 0 ? (Double(bytes ?? 0) * 1e6 / Double(total)).rounded(.down) : 0)
     }
     let redirect = head?.redirect.flatMap { try? url.resolving($0, from: .server).text }
+      .map { answer.mask.shown(url: $0) }
     return [
       ("content_type", text(head?.first("Content-Type"))), ("errormsg", text(failure?.message)),
       ("exitcode", number(Int(code))), ("filename_effective", text(answer.file)),
@@ -136,7 +137,8 @@ final class WriteOut {
       ("method", .string(answer.method)),
       ("num_connects", number(facts.reduce(0) { $0 + $1.connects })),
       ("num_headers", number(head?.fields.count)), ("num_redirects", number(redirects)),
-      ("redirect_url", text(redirect)), ("remote_ip", text(last?.peer.address)),
+      ("redirect_url", redirect.map { .string($0) } ?? .null),
+      ("remote_ip", text(last?.peer.address)),
       ("remote_port", number(last?.peer.port)), ("response_code", number(head?.status)),
       ("scheme", .string(url.origin.scheme)), ("size_download", number(last?.downloaded)),
       ("size_header", number(facts.reduce(0) { $0 + $1.headerSize })),

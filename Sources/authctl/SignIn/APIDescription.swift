@@ -1,4 +1,5 @@
 internal import AuthKit
+internal import Glibc
 
 /// The settings of an API: from options, from a curl command line, or from detection and questions
 /// at the terminal.
@@ -13,12 +14,17 @@ struct APIDescription {
   var account: String?
   /// The password of the curl command line, for this sign-in only.
   var password: SharedSecret?
+  /// The token of the curl command line, which becomes the session.
+  var token: SharedSecret?
 
   /// Creates the description from options.
   ///
+  /// - Parameter assumesYes: uses the curl command line without asking (`--yes`).
   /// - Throws: `usage` for options that cannot be used together or a line that is not a curl
   ///   command, `input_needed` when the user declines the result.
-  init(_ options: ProfileOptions, in app: App) throws(Failure) {
+  init(
+    _ options: ProfileOptions, assumesYes: Bool = false, in app: App
+  ) throws(Failure) {
     guard let file = options.fromCurl else {
       settings = try options.settings()
       wanted = try options.wantedSettings()
@@ -30,16 +36,23 @@ struct APIDescription {
     let terminal = app.mayAsk ? Terminal.open() : nil
     var asking: ((String) throws(Failure) -> String)?
     if let terminal { asking = { (text) throws(Failure) in try terminal.ask(text) } }
+    if file == "-", isatty(STDIN_FILENO) == 1 {
+      app.console.notice("Paste the curl command, then press Enter and Ctrl-D.")
+    }
     let line = try CurlLine(try File.text(file, option: "--from-curl"))
     let recipe = try CurlRecipe(line, asking: asking)
     wanted = recipe.settings + (try options.wantedSettings())
-    let isForm = wanted.contains { $0.key == "login.encoding" && $0.value.text == "form" }
-    settings = [("preset", isForm ? "form" : "json")] + wanted
+    settings = wanted
+    if recipe.signsIn, !wanted.contains(where: { $0.key == "preset" }) {
+      let isForm = wanted.contains { $0.key == "login.encoding" && $0.value.text == "form" }
+      settings.insert(("preset", isForm ? "form" : "json"), at: 0)
+    }
     curlURL = recipe.url
     account = recipe.username
     password = recipe.password
-    if let password { app.redactor.learn(password.secret) }
-    try Self.show(recipe, to: terminal, in: app)
+    token = recipe.token
+    for secret in [password, token].compactMap({ $0 }) { app.redactor.learn(secret.secret) }
+    try Self.show(recipe, to: assumesYes ? nil : terminal, in: app)
   }
 
   /// Returns the API's base: `given`, else the origin of the curl command line.
@@ -67,9 +80,13 @@ struct APIDescription {
     func told(_ key: String) -> String? {
       recipe.settings.first { $0.key == key }.map { $0.value.text ?? $0.value.serialized() }
     }
-    let method = told("login.method") ?? "POST"
-    app.console.notice("Signs in by \(method) \(recipe.url)\(told("login.path") ?? "/")")
+    app.console.notice(
+      recipe.signsIn
+        ? "Signs in by \(recipe.method) \(recipe.url)\(told("login.path") ?? "/")"
+        : "The command has a token for \(recipe.url).")
     for (word, key) in [
+      ("Preset", "preset"), ("Request headers", "request.headers"),
+      ("Request query", "request.query"),
       ("Authorization", "login.authorization"), ("Encoding", "login.encoding"),
       ("Query", "login.query"), ("Headers", "login.headers"), ("Body", "login.body"),
     ] {
@@ -80,7 +97,8 @@ struct APIDescription {
     }
     for note in recipe.notes { app.console.notice("Note", foreign: note) }
     guard let terminal else { return }
-    guard try terminal.confirm("Use it?", default: true) else {
+    guard try terminal.confirm(recipe.token == nil ? "Use it?" : "Use this token?", default: true)
+    else {
       throw Failure(
         .inputNeeded, "the line was not used",
         hint: "change it, or describe the sign-in by --set login.path=/... --body JSON")

@@ -12,7 +12,7 @@ struct CredentialPrompt {
   ) throws(Failure) {
     self.app = app
     self.profile = profile
-    reader = try app.secrets(sources)
+    reader = try app.secrets(sources, for: try WebURL(profile.url, from: .person).origin)
     var typed: [(name: String, value: JSONValue)] = []
     for field in fields {
       let (name, value) = try split(field, at: "=", option: "--field", form: "NAME=VALUE")
@@ -41,9 +41,12 @@ struct CredentialPrompt {
 
   /// Returns every value that `call` needs, each from its source, without missing optional ones.
   ///
-  /// - Parameter pasted: the password of a curl command line, used if no other is given.
+  /// - Parameters:
+  ///   - pasted: the password of a curl command line, used if no other is given.
+  ///   - isNew: whether the password is a new one, which is typed twice.
   func values(
-    for call: RecipeRequest?, _ api: RecipeClient, account: String?, pasted: SharedSecret? = nil
+    for call: RecipeRequest?, _ api: RecipeClient, account: String?, pasted: SharedSecret? = nil,
+    isNew: Bool = false
   ) throws(Failure) -> TemplateValues {
     var values = TemplateValues()
     values.fields = fields
@@ -59,7 +62,7 @@ struct CredentialPrompt {
     // In the order in which several -stdin options read their lines.
     if names.contains(.password) {
       let isGiven = pasted == nil || reader.hasOption(for: .password)
-      values[.password] = isGiven ? try password(account, api.origin(of: call)) : pasted
+      values[.password] = isGiven ? try password(account, api.origin(of: call), isNew) : pasted
     }
     // If the server can ask for a code, it is read only then.
     if names.contains(.otp), profile.recipe.secondFactor == nil {
@@ -81,6 +84,29 @@ struct CredentialPrompt {
     return values
   }
 
+  /// Returns a token or key from elsewhere, which an API without a sign-in requires; nil if none is
+  /// given and the API has a sign-in.
+  ///
+  /// - Parameter pasted: the token of a curl command line, used if no option gives one.
+  func token(pasted: SharedSecret? = nil) throws(Failure) -> SharedSecret? {
+    if let pasted, !reader.isGiven(.token) { return pasted }
+    let recipe = profile.recipe
+    guard recipe.login == nil, !recipe.usesOAuth, !reader.hasOption(for: .password) else {
+      guard let token = try reader.read(.token) else { return nil }
+      return SharedSecret(token)
+    }
+    let origin = try WebURL(profile.url, from: .person).origin
+    let token = try reader.read(.token) { () throws(Failure) in
+      let terminal = try app.terminal(
+        for: "a token or key",
+        hint: "--token-stdin, --token-file F or --token-command C")
+      let prompt = recipe.request.sendsBearer ? SecretKind.token.prompt : "API key"
+      return try terminal.prompt("\(prompt) for \(origin)", for: "token")
+    }
+    guard let token else { return nil }
+    return SharedSecret(token)
+  }
+
   /// Returns the one-time code that `origin` requires.
   func code(at origin: Origin) throws(Failure) -> SharedSecret {
     let code = try reader.read(.otp) { () throws(Failure) in
@@ -92,18 +118,46 @@ struct CredentialPrompt {
     return SharedSecret(code)
   }
 
-  private func password(_ account: String?, _ origin: Origin) throws(Failure) -> SharedSecret {
+  private func password(
+    _ account: String?, _ origin: Origin, _ isNew: Bool
+  ) throws(Failure) -> SharedSecret {
     let who = account.map { " for \(DisplayText.oneLine($0, limit: 80))" } ?? ""
     let password = try reader.read(.password) { () throws(Failure) in
       let terminal = try app.terminal(
         for: "a password",
         hint: "--password-stdin, --password-file F, --password-command C or AUTHCTL_PASSWORD")
-      return try terminal.prompt("Password\(who) at \(origin)", for: "password")
+      let question = "Password\(who) at \(origin)"
+      return isNew
+        ? try Self.new(question, on: terminal) : try terminal.prompt(question, for: "password")
     }
     guard let password else { throw Failure(.inputNeeded, "a password is needed") }
     let shared = SharedSecret(password)
     if let account { app.redactor.learn(user: account, secret: shared.secret) }
     return shared
+  }
+}
+
+extension CredentialPrompt {
+  /// Asks for a new password until it is typed twice the same, at most three times.
+  private static func new(_ question: String, on terminal: Terminal) throws(Failure) -> Secret {
+    for _ in 1...3 {
+      let password = SharedSecret(try terminal.prompt(question, for: "password"))
+      if try isRepeated(password, on: terminal) { return password.secret.copy() }
+      terminal.show(["The passwords differ."])
+    }
+    throw Failure(.inputNeeded, "the passwords differed three times")
+  }
+
+  private static func isRepeated(
+    _ password: SharedSecret, on terminal: Terminal
+  ) throws(Failure) -> Bool {
+    do throws(Failure) {
+      return SharedSecret(try terminal.prompt("Repeat the password", for: "password"))
+        .hasSameBytes(as: password)
+    } catch  where error.kind == .usage {
+      // An empty line, for example, is only a difference.
+      return false
+    }
   }
 }
 

@@ -27,6 +27,20 @@ enum SecretKind: Int, CaseIterable {
     }
   }
 
+  /// The prompt on a terminal, without the origin that gets it.
+  var prompt: String {
+    switch self {
+    case .password: "Password"
+    case .otp: "One-time code"
+    case .clientSecret: "Client secret"
+    case .appKey: "App key"
+    case .token: "Token"
+    case .refreshToken: "Refresh token"
+    case .keyPassphrase: "Passphrase of the key"
+    case .proxyUser: "Name and password for the proxy (NAME:PASSWORD)"
+    }
+  }
+
   /// The beginning of its options: `--STEM-stdin`.
   var stem: String {
     switch self {
@@ -103,20 +117,27 @@ struct SecretSource {
 /// Reads secrets from the sources that the command line and the environment name (design 4).
 ///
 /// It reads nothing before a caller asks for it, but takes lines of standard input in the order of
-/// `SecretKind`, whichever is asked for first.
+/// `SecretKind`, whichever is asked for first. A stream that is a terminal is not read: the secret
+/// is asked for, without echo.
 final class SecretReader {
   private let environment: [String: String]
   private let redactor: Redactor
+  /// Asks for a secret on the terminal.
+  private let ask: (SecretKind) throws(Failure) -> Secret
   private var sources: [SecretKind: SecretSource] = [:]
   private var lines: [SecretKind: SharedSecret] = [:]
 
-  /// - Parameter redactor: learns every secret that is read.
+  /// - Parameters:
+  ///   - redactor: learns every secret that is read.
+  ///   - ask: asks for a secret on the terminal.
   /// - Throws: `usage` when two options give one secret or a descriptor is not open.
   init(
-    sources given: [SecretSource], environment: [String: String], redactor: Redactor
+    sources given: [SecretSource], environment: [String: String], redactor: Redactor,
+    ask: @escaping (SecretKind) throws(Failure) -> Secret
   ) throws(Failure) {
     self.environment = environment
     self.redactor = redactor
+    self.ask = ask
     for var source in given {
       let options = source.options
       if options.isEmpty { continue }
@@ -140,7 +161,8 @@ final class SecretReader {
     sources[kind] != nil || kind.variable.map { environment[$0.rawValue] != nil } ?? false
   }
 
-  /// Returns the secret; without an option or a variable, the result of `prompt`.
+  /// Returns the secret; without an option or a variable, and in place of a line of a terminal, the
+  /// result of `prompt`.
   ///
   /// Each call reads the file or runs the command again; a line of a stream is read only once.
   ///
@@ -165,6 +187,10 @@ final class SecretReader {
       return try prompt?()
     }
     let option = source.options[0]
+    if let stream = source.fromStdin ? STDIN_FILENO : source.descriptor, isatty(stream) == 1 {
+      guard let prompt else { return try ask(kind) }
+      return try prompt()
+    }
     if source.fromStdin {
       try readStandardInput(upTo: kind)
     } else if let descriptor = source.descriptor, lines[kind] == nil {

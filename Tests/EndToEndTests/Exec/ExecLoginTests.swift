@@ -159,7 +159,7 @@ import Testing
       let ran = ["exec", "--login", "--", "/bin/echo", "ran"]
       let refused = try await box.run(ran, env: ["AUTHCTL_PASSWORD": "wrong"])
       #expect(refused.stderr.hasPrefix(Shop.refused + " (HTTP 401)\nserver: "), "\(refused.stderr)")
-      #expect(refused.status == 125)
+      #expect(refused.status == 14)
       #expect(refused.stdout == "")
       let none = try await box.run(ran)
       #expect(
@@ -168,12 +168,17 @@ import Testing
           hint: --password-stdin, --password-file F, --password-command C or AUTHCTL_PASSWORD
 
           """)
-      #expect(none.status == 125)
+      #expect(none.status == 10)
       #expect(none.stdout == "")
-      #expect(try await api.counts() == ["POST /login": 1])
+      let json = try await box.run(
+        ran, env: ["AUTHCTL_PASSWORD": "wrong", "AUTHCTL_ERRORS": "json"])
+      let error = try JSON(parsing: json.stderr)["error"]
+      #expect(json.status == 14 && error?["exit"] == 14)
+      #expect(error?["profile"] == "shop" && error?["account"] == .string(Shop.ada))
+      #expect(try await api.counts() == ["POST /login": 2])
       await api.stop()
       let down = try await box.run(ran, env: Self.password)
-      #expect(down.status == 125)
+      #expect(down.status == 7)
       #expect(down.stdout == "")
       #expect(down.hasErrorForm, "\(down.stderr)")
     }

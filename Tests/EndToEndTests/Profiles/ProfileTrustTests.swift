@@ -70,6 +70,9 @@ import Testing
       "prefetch", "[prefetch]\npath = \"\(evil)/csrf\"\ntake = { c = \"/c\" }",
       told: ["to \(evil): ", "[prefetch]"]),
     Doubtful(
+      "request.query", "[request]\nquery = { k = \"{access_token}\" }",
+      told: ["request.query: servers and proxies log the secrets in their URLs"]),
+    Doubtful(
       "oauth.token_endpoint", "[oauth]\ntoken_endpoint = \"\(evil)/token\"",
       told: ["to \(evil): browser, codes"]),
     Doubtful(

@@ -31,6 +31,8 @@ import Testing
           Signed in to 127.0.0.1 as ada@example.com. Valid 60 min; cannot renew itself.
           Saved: session in the Secret Service (gnome-keyring), profile in
           ~/.config/authctl/profiles/127.0.0.1.toml
+          The answer has a refresh token; set refresh.path to renew.
+          hint: authctl profile set 127.0.0.1 refresh.path=/PATH
           Next: authctl get /PATH
 
           """)

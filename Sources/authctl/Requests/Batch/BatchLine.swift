@@ -99,8 +99,10 @@ extension BatchLine {
     _ app: App, _ keeper: SessionKeeper, isAnonymous: Bool
   ) throws(Failure) -> WireRequest {
     try app.checkTarget(target)
+    let url = try keeper.api.url(for: target)
+    if !isAnonymous { try app.checkParameters(of: url, keeper.api.profile) }
     return try body.request(
-      method, to: try keeper.api.url(for: target),
+      method, to: url,
       with: try PersonalHeaders(
         headers, keeper.api.profile, app.redactor, isAnonymous: isAnonymous))
   }

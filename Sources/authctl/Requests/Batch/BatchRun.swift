@@ -230,10 +230,7 @@ final class BatchRun {
   }
 
   private func error(_ failure: Failure) -> JSONValue {
-    var failure = failure
-    failure.profile = failure.profile ?? app.context.profile
-    failure.account = failure.account ?? app.context.account
-    return app.console.json(failure)
+    app.console.json(app.inContext(failure))
   }
 
   /// Returns the answer to a line that is not sent.
