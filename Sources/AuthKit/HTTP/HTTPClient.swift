@@ -225,11 +225,7 @@ package final class HTTPClient {
       showCertificate(&settings)
     }
     guard !origin.isSecure, !(network.allowHTTP && origin == base) else { return settings }
-    guard origin.isLoopback else {
-      throw Failure(
-        .originRefused, "refused to send a credential in clear to \(origin)",
-        hint: "use https, or set network.allow_http = true in the profile")
-    }
+    try Self.checkPlainHTTP(to: origin)
     settings.peerMustBeLoopback = true
     // A proxy could read the plain HTTP that is meant only for this machine.
     if let proxy = options.proxy, options.unixSocket == nil {
@@ -242,6 +238,17 @@ package final class HTTPClient {
       settings.proxy = ""
     }
     return settings
+  }
+
+  /// Refuses an origin to which a credential would travel over plain HTTP (rule A7).
+  ///
+  /// - Throws: `origin_refused`.
+  package static func checkPlainHTTP(to origin: Origin) throws(Failure) {
+    guard origin.isSecure || origin.isLoopback else {
+      throw Failure(
+        .originRefused, "refused to send a credential in clear to \(origin)",
+        hint: "use https, or set network.allow_http = true in the profile")
+    }
   }
 
   func showCertificate(_ settings: inout TransferSettings) {

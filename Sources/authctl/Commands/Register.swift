@@ -25,6 +25,7 @@ struct Register: Command {
     let profile = choice.profile
     app.logChoice(choice, app.namedAccount(profile))
     let keeper = try app.keeper(for: profile)
+    try keeper.api.check(profile.recipe.register)
     try keeper.store.open()
     if let caution = keeper.store.caution { app.console.warn(caution) }
     let (account, signedIn) = try registered(keeper, app)
@@ -46,6 +47,7 @@ struct Register: Command {
     try keeper.keep(session)
     app.console.notice(
       "Registered and signed in to \(profile.name) as \(name). \(Messages.validity(session))")
+    app.makeFirstDefault(profile, in: keeper.store)
     if output.json {
       try app.console.out(Messages.json(session, keeper))
     }

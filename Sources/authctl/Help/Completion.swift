@@ -62,6 +62,11 @@ struct Completion {
   private mutating func step(to word: String) -> Bool {
     let known = command.configuration.subcommands
     if known.isEmpty {
+      if positionals < words.positionals.count, !URLText.isAbsolute(word),
+        meaning(of: words.positionals[positionals]) == "profile"
+      {
+        given["profile"] = given["profile"] ?? word
+      }
       positionals += 1
       return true
     }
@@ -169,7 +174,8 @@ struct Completion {
     case ("key=value", _), ("key", _): return "key"
     case ("name", ["profile", "presets"]): return "preset"
     case ("name", ["profile", "add"]), ("name", ["profile", "import"]): return "new"
-    case ("name", _) where path.first == "profile": return "profile"
+    case ("name", _) where path.first == "profile" || path == ["use"]: return "profile"
+    case ("name|file", _), ("url|name", _): return "profile"
     case ("store", _): return "store"
     case (let name, _): return Self.fileNames.contains(name) ? "file" : ""
     }

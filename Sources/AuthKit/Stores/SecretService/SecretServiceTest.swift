@@ -43,7 +43,10 @@ extension SecretServiceStore {
         .collection, .ok, "\(label) is unlocked, no dialog needed", brief: "collection \(label)")
     }
     var check = Check(
-      .collection, .keyringLocked(bus.serviceName, collection: nil, mayPrompt: isAttended))
+      .collection,
+      .keyringLocked(
+        bus.serviceName, collection: nil, isAttended: isAttended,
+        takesPassword: try bus.takesPassword()))
     check.detail = "\(label) is locked: a dialog would ask for its password"
     check.brief = "collection \(label) is locked"
     check.isLocked = true
