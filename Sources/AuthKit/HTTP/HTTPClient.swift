@@ -242,12 +242,15 @@ package final class HTTPClient {
 
   /// Refuses an origin to which a credential would travel over plain HTTP (rule A7).
   ///
+  /// - Parameter isNew: whether the profile is not saved yet, for the hint.
   /// - Throws: `origin_refused`.
-  package static func checkPlainHTTP(to origin: Origin) throws(Failure) {
+  package static func checkPlainHTTP(to origin: Origin, isNew: Bool = false) throws(Failure) {
     guard origin.isSecure || origin.isLoopback else {
       throw Failure(
         .originRefused, "refused to send a credential in clear to \(origin)",
-        hint: "use https, or set network.allow_http = true in the profile")
+        hint: isNew
+          ? "use https, or add --set network.allow_http=true"
+          : "use https, or set network.allow_http = true in the profile")
     }
   }
 

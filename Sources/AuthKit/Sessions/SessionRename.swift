@@ -88,7 +88,8 @@ package struct SessionRename {
     throw Failure(
       .storeMissing,
       "\(store.title) did not return the session of "
-        + "\(DisplayText.oneLine(session.account, limit: 80)) as it was written; it stays in \(old)")
+        + "\(DisplayText.oneLine(session.account, limit: 80)) as it was written; it stays in \(old)"
+    )
   }
 
   private func session(of profile: String, _ account: String) throws(Failure) -> Session? {

@@ -65,6 +65,8 @@ package final class RecipeClient {
     guard let call else { return }
     let origin = origin(of: call)
     try checkSignIn(at: origin)
+    let allowsHTTP = profile.recipe.network.allowHTTP && origin == base.origin
+    if profile.isDraft, !allowsHTTP { try HTTPClient.checkPlainHTTP(to: origin, isNew: true) }
     _ = try http.settings(carryingSecretsTo: origin)
   }
 

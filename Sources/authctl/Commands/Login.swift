@@ -62,7 +62,9 @@ struct Login: Command {
       throw Failure(.usage, "--keep-command is for a sign-in, not for a token got elsewhere")
     }
     let url = try givenURL(app)
-    var described = try APIDescription(profile, in: app, beforeAsking: openStore)
+    var described = try APIDescription(profile, in: app) { (url) throws(Failure) in
+      try checkLine(url, app)
+    }
     let choice: ProfileChoice
     var address = try described.base(url)
     if address == nil { address = try askForAddress(app) }
@@ -112,6 +114,16 @@ struct Login: Command {
     }
     try app.take(profile: target)
     return nil
+  }
+
+  /// Refuses a copied line of curl that uses plain HTTP, and opens the store, before any question.
+  private func checkLine(_ text: String, _ app: App) throws(Failure) {
+    let url = try WebURL(text, from: .person)
+    let isKnown = try !app.profiles(of: url) { $0.origin == url.origin }.isEmpty
+    if !isKnown, !profile.allowsHTTP {
+      try HTTPClient.checkPlainHTTP(to: url.origin, isNew: true)
+    }
+    if app.mayAsk { try openStore(app) }
   }
 
   /// Opens the store, so that nobody is asked for what cannot be kept; not if a variable gives a

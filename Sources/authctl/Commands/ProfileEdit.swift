@@ -5,7 +5,8 @@ internal import Glibc
 /// `authctl profile edit NAME`
 struct ProfileEdit: Command {
   static let configuration = CommandConfiguration(
-    commandName: "edit", abstract: "Edit a profile in your editor; it is checked before it is saved.",
+    commandName: "edit",
+    abstract: "Edit a profile in your editor; it is checked before it is saved.",
     usage: "authctl profile edit [<options>] <name>",
     discussion: """
       The editor is that of VISUAL or EDITOR, else editor or vi. A text with a mistake

@@ -7,7 +7,8 @@ struct ProfileGroup: ParsableCommand {
     commandName: "profile", abstract: "The APIs that authctl knows.",
     subcommands: [
       ProfileAdd.self, ProfileList.self, ProfileShow.self, ProfileSet.self, ProfileEdit.self,
-      ProfileRename.self, ProfileRemove.self, ProfileDefault.self, ProfilePresets.self, ProfileDetect.self, ProfileExport.self,
+      ProfileRename.self, ProfileRemove.self, ProfileDefault.self, ProfilePresets.self,
+      ProfileDetect.self, ProfileExport.self,
       ProfileImport.self, ProfileCheck.self,
     ])
 }

@@ -16,13 +16,12 @@ struct APIDescription {
 
   /// Creates the description from options.
   ///
-  /// - Parameter beforeAsking: runs before the user is asked anything.
+  /// - Parameter check: checks the URL of a curl command line before the user is asked anything.
   /// - Throws: `usage` for options that cannot be used together or a line that is not a curl
-  ///   command, `origin_refused` for one that uses plain HTTP, `input_needed` when the user declines
-  ///   the result.
+  ///   command, `input_needed` when the user declines the result, and what `check` throws.
   init(
     _ options: ProfileOptions, in app: App,
-    beforeAsking prepare: (App) throws(Failure) -> Void = { _ in }
+    checking check: (_ url: String) throws(Failure) -> Void = { _ in }
   ) throws(Failure) {
     guard let file = options.fromCurl else {
       settings = try options.settings()
@@ -36,8 +35,7 @@ struct APIDescription {
     var asking: ((String) throws(Failure) -> String)?
     if let terminal { asking = { (text) throws(Failure) in try terminal.ask(text) } }
     let line = try CurlLine(try File.text(file, option: "--from-curl"))
-    try Self.check(line, options, app)
-    if terminal != nil { try prepare(app) }
+    try check(line.url)
     let recipe = try CurlRecipe(line, asking: asking)
     wanted = recipe.settings + (try options.wantedSettings())
     let isForm = wanted.contains { $0.key == "login.encoding" && $0.value.text == "form" }
@@ -47,16 +45,6 @@ struct APIDescription {
     password = recipe.password
     if let password { app.redactor.learn(password.secret) }
     try Self.show(recipe, to: terminal, in: app)
-  }
-
-  /// Refuses a line whose password would cross the network over plain HTTP, before any question.
-  private static func check(
-    _ line: CurlLine, _ options: ProfileOptions, _ app: App
-  ) throws(Failure) {
-    let url = try WebURL(line.url, from: .person)
-    guard !options.allowsHTTP, try app.profiles(of: url, { $0.origin == url.origin }).isEmpty
-    else { return }
-    try HTTPClient.checkPlainHTTP(to: url.origin)
   }
 
   /// Returns the API's base: `given`, else the origin of the curl command line.

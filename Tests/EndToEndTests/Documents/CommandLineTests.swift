@@ -126,11 +126,7 @@ import Testing
           ["profile", "set", "shop", "login.pth=/x"],
           "unknown key login.pth\nhint: did you mean login.path?"
         ),
-        (
-          ["get", "orders"],
-          "orders is neither a path nor a URL\nhint: a target begins with /, "
-            + "http:// or https://"
-        ),
+        (["get", "orders"], "orders is neither a path nor a URL\nhint: authctl get /orders"),
         (["get", "/a", "/b"], "unexpected argument '/b'\nhint: authctl help get"),
         (["exec", "ls"], "unexpected argument 'ls'\nhint: authctl exec [OPTIONS] -- CMD ARGS"),
         (["exec", "--xyzzy", "--", "ls"], "unknown option '--xyzzy'\nhint: authctl help exec"),

@@ -27,11 +27,13 @@ package final class SecretServiceStore: SessionStore {
   /// Creates a store that connects at first use. Each operation has `timeout` seconds, and
   /// `promptTimeout` seconds more while a dialog of the keyring is open; without `mayPrompt` it
   /// unlocks nothing and opens no dialog. `hasDisplay` is whether a dialog could be seen here.
-  /// `isAttended` selects the hint: whether a user could be asked at all. `busAddress` is the value of DBUS_SESSION_BUS_ADDRESS; nil if it is not set.
-  /// `ahead` is a connection that is being made already.
+  /// `isAttended` selects the hint: whether a user could be asked at all. `busAddress` is the value
+  /// of DBUS_SESSION_BUS_ADDRESS; nil if it is not set. `ahead` is a connection that is being made
+  /// already.
   package init(
     timeout: Double = 30, promptTimeout: Double = 120, mayPrompt: Bool,
-    hasDisplay: Bool = true, isAttended: Bool? = nil, busAddress: String? = nil, ahead: SecretServiceAhead? = nil
+    hasDisplay: Bool = true, isAttended: Bool? = nil, busAddress: String? = nil,
+    ahead: SecretServiceAhead? = nil
   ) {
     // A day at most (NaN too): the limits become integers of milliseconds.
     self.timeout = timeout < 86_400 ? max(timeout, 0.001) : 86_400

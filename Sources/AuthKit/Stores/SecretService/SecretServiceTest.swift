@@ -47,7 +47,7 @@ extension SecretServiceStore {
       .keyringLocked(
         bus.serviceName, collection: nil, isAttended: isAttended,
         takesPassword: try bus.takesPassword()))
-    check.detail = "\(label) is locked: a dialog would ask for its password"
+    check.detail = "\(label) is locked: its password is required"
     check.brief = "collection \(label) is locked"
     check.isLocked = true
     return check
