@@ -85,15 +85,15 @@ struct Login: Command {
   private func signIn(
     at address: String, _ described: APIDescription, _ app: App
   ) throws(Failure) -> Int32 {
-    var isKnown = false
+    var new: NewProfile?
     do throws(Failure) {
       let made = try NewProfile.make(
         for: address, described, looks: !isAdopted, assumesYes: yes, in: app)
-      isKnown = !made.isNew
+      new = made
       let choice = ProfileChoice(profile: made.profile, reason: made.isNew ? "new" : "by its URL")
       return try signIn(choice, made, described, app)
     } catch {
-      throw isKnown ? error : unsaved(error, address, app)
+      throw new?.isNew == false ? error : unsaved(error, address, new?.profile.recipe, app)
     }
   }
 
@@ -132,15 +132,19 @@ struct Login: Command {
     if !App.namesToken(app.environment) { try app.store().open() }
   }
 
-  /// Returns `failure` with the command to repeat, where the profile that it is about is not saved
-  /// and no other hint helps.
-  private func unsaved(_ failure: Failure, _ address: String, _ app: App) -> Failure {
+  /// Returns `failure` with the command to repeat, unless another hint helps: a hint may not name
+  /// the new profile, which is not saved.
+  private func unsaved(
+    _ failure: Failure, _ address: String, _ recipe: Recipe?, _ app: App
+  ) -> Failure {
     var failure = failure
-    let isOfRecipe = failure.suggestion == nil && failure.hint != nil
+    let takesNoPassword = recipe.map { $0.login == nil || $0.usesOAuth } ?? false
     switch failure.kind {
+    case .usage where takesNoPassword && !isAdopted:
+      failure.hint = repeated(address, app).map { $0 + " --token-stdin stores a token of yours" }
     case .usage: break
     case .credentialsRefused: failure.hint = repeated(address, app)
-    default: if !isOfRecipe { failure.hint = failure.hint ?? repeated(address, app) }
+    default: failure.hint = failure.hint ?? repeated(address, app)
     }
     return failure
   }

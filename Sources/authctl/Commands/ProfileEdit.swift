@@ -14,6 +14,7 @@ struct ProfileEdit: Command {
 
       Examples:
         authctl profile edit shop
+        EDITOR='sed -i s/v1/v2/' authctl profile edit shop
       """
   ).alone
 

@@ -11,7 +11,8 @@ struct ProfileRename: Command {
       the command is interrupted, run it again.
 
       Examples:
-        authctl profile rename 127.0.0.1 shop
+        authctl profile rename school college
+        authctl profile rename shop old-shop
       """
   ).alone
 

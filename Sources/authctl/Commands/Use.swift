@@ -11,6 +11,7 @@ struct Use: Command {
 
       Examples:
         authctl use shop
+        authctl use shop && authctl get /me
       """
   ).alone
 

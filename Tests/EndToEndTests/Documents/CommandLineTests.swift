@@ -146,7 +146,7 @@ import Testing
   static let commands = [
     "register", "login", "logout", "whoami", "status", "token", "refresh", "get", "profile add",
     "profile list", "profile show", "profile set", "profile remove", "profile default",
-    "profile presets", "store unlock",
+    "profile presets", "profile rename", "profile edit", "use", "store unlock",
   ]
 
   @Test func helpOfEveryCommandShowsExamples() async throws {

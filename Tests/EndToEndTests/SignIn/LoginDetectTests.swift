@@ -386,7 +386,8 @@ import Testing
   @Test func nobodyAnswers() async throws {
     try await Sandbox.with { box in
       let words = ["login", "http://127.0.0.1:1"]
-      for (more, repeated) in [([], ""), (["--yes", "-u", "ada"], " -u ada --yes")] {
+      let options: [([String], String)] = [([], ""), (["--yes", "-u", "ada"], " -u ada --yes")]
+      for (more, repeated) in options {
         let run = try await box.run(words + more, env: Self.home)
         #expect(run.status == 7 && run.stdout == "")
         #expect(

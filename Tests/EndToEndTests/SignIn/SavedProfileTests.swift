@@ -11,14 +11,14 @@ import Testing
     try await Sandbox.with { box in
       let api = try await box.api()
       let wrong = box.canary.make("password")
-      let command = "printf %s \(wrong)"
+      let file = try box.write("wrong", wrong + "\n")
       let run = try await box.run(
         [
           "login", api.url + "/login", "-p", "shop", "-u", "ada@example.com", "--body",
           #"{"email":"{username}","password":"{password}"}"#, "--token-at", "/access_token",
           "--send", "Authorization: Bearer {access_token}", "--set", "whoami.path=/me",
           "--field", "kind=x y", "--revoke-old", "--store", "secret-service",
-          "--store-timeout", "20s", "--password-command", command,
+          "--store-timeout", "20s", "--password-file", file,
         ])
       #expect(run.stdout == "" && run.status == 14)
       let lines = run.stderr.split(separator: "\n").map(String.init)
