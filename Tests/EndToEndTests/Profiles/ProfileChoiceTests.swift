@@ -138,8 +138,8 @@ import Testing
           ["AUTHCTL_PROFILE": "shop"], [],
           "* shop (from AUTHCTL_PROFILE), ada@example.com (profile's account)"
         ),
-        ([:], [], "* shop (the only profile), ada@example.com (profile's account)"),
-        ([:], ["-u", "ada@example.com"], "* shop (the only profile), ada@example.com (from -u)"),
+        ([:], [], "* shop (default), ada@example.com (profile's account)"),
+        ([:], ["-u", "ada@example.com"], "* shop (default), ada@example.com (from -u)"),
       ]
       for (env, words, line) in lines {
         let run = try await box.run(["get", "/items/1", "-v"] + words, env: env)

@@ -66,7 +66,7 @@ import Testing
         ),
         (
           [url, "-u", "ada", "--password-stdin", "--store", "file"], 12,
-          "AUTHCTL_STORE_KEY_FILE"
+          "(umask 077; head -c 32"
         ),
       ]
       for (words, status, hint) in cases {
