@@ -12,7 +12,6 @@ struct Login: Command {
 
       Examples:
         authctl login https://shop.example/api/login -u ada@shop.example
-        authctl login shop
         authctl login shop --if-needed --password-command 'pass show shop'
         authctl login --from-curl copied.txt
       """

@@ -42,7 +42,7 @@ import Testing
     try await with { box in
       let secret = box.canary.make("password")
       let run = try await edit(
-        box, "sh -c 'env | grep -c PASSWORD >&2; true' x", env: ["AUTHCTL_PASSWORD": secret])
+        box, "sh -c 'env | grep -c ^AUTHCTL_PASS >&2; true' x", env: ["AUTHCTL_PASSWORD": secret])
       #expect(run.stderr == "0\nNothing was changed.\n", "\(run.stderr)")
     }
   }
