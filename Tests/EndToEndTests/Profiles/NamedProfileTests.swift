@@ -42,6 +42,8 @@ import Testing
           run.stderr
             == "authctl: two profiles are given: shop, and -p other\nhint: name one of them\n")
         #expect(run.stdout == "" && run.status == 2, "\(command)")
+        // doctor reports it as a check that failed.
+        if command == "doctor" { continue }
         let unknown = try await shop.box.run(command, "shpo")
         #expect(
           unknown.stderr.hasPrefix("authctl: no profile called shpo; did you mean shop?\n"))

@@ -371,7 +371,8 @@ import Testing
       try await Sandbox.with(kind) { box in
         if case .keyring = kind { try await box.lockKeyring() }
         let api = try simpleJWT(box)
-        let run = try await box.terminal(["login", api.url], env: Self.home)
+        // A locked keyring could be unlocked on the terminal.
+        let run = try await box.terminal(["login", api.url, "--no-input"], env: Self.home)
         #expect(run.status == 12, "\(run.screen)")
         #expect(run.screen.hasPrefix("authctl: "), "\(run.screen)")
         let pipe = try await box.run(
