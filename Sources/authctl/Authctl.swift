@@ -23,6 +23,6 @@ struct Authctl: ParsableCommand {
       CommandGroup(name: "Other programs:", subcommands: [Exec.self, HelperGroup.self]),
       CommandGroup(
         name: "Setting up:",
-        subcommands: [ProfileGroup.self, StoreGroup.self, JWTGroup.self, Doctor.self]),
+        subcommands: [Use.self, ProfileGroup.self, StoreGroup.self, JWTGroup.self, Doctor.self]),
     ])
 }

@@ -76,7 +76,10 @@ enum Main {
     let app = App(
       globals: command.globals, json: command.wantsJSON, environment: environment, before: before,
       begun: begun)
-    do throws(Failure) { return try command.run(in: app) } catch {
+    do throws(Failure) {
+      try app.take(profile: command.profileArgument)
+      return try command.run(in: app)
+    } catch {
       return app.report(error)
     }
   }

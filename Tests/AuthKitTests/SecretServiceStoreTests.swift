@@ -261,7 +261,9 @@ struct SecretServiceStoreTests {
       let locked = try failure(body)
       #expect(locked.kind == .storeLocked)
       #expect(locked.message == #"the keyring is locked (gnome-keyring, collection "Login")"#)
-      #expect(locked.hint == "unlock it in the desktop session, or use AUTHCTL_STORE=file")
+      #expect(
+        locked.hint
+          == "authctl store unlock --password-stdin, or AUTHCTL_STORE=file (authctl help ci)")
     }
     #expect(try text(store, "shop", "nobody") == nil)
     let items = try store.list()
@@ -394,7 +396,9 @@ struct SecretServiceStoreTests {
     #expect(keyringText("a\r\nb\u{1b}[31m\u{202e}c\u{2028}\u{e9}") == "a??b?[31m?c?\u{e9}")
     #expect(keyringText(String(repeating: "x", count: 400)).utf8.count == 300)
     #expect(
-      Failure.keyringLocked("KWallet", collection: "x\ny", mayPrompt: true).message
+      Failure.keyringLocked(
+        "KWallet", collection: "x\ny", isAttended: true, takesPassword: false
+      ).message
         == #"the keyring is locked (KWallet, collection "x?y")"#)
   }
 }

@@ -240,11 +240,7 @@ package final class HTTPClient {
       showCertificate(&settings)
     }
     guard !origin.isSecure, !(network.allowHTTP && origin == base) else { return settings }
-    guard origin.isLoopback else {
-      throw Failure(
-        .originRefused, "refused to send a credential in clear to \(origin)",
-        hint: "use https, or set network.allow_http = true in the profile")
-    }
+    try Self.checkPlainHTTP(to: origin)
     settings.peerMustBeLoopback = true
     // A proxy could read the plain HTTP that is meant only for this machine.
     if let proxy = options.proxy, options.unixSocket == nil {
@@ -257,6 +253,20 @@ package final class HTTPClient {
       settings.proxy = ""
     }
     return settings
+  }
+
+  /// Refuses an origin to which a credential would travel over plain HTTP (rule A7).
+  ///
+  /// - Parameter isNew: whether the profile is not saved yet, for the hint.
+  /// - Throws: `origin_refused`.
+  package static func checkPlainHTTP(to origin: Origin, isNew: Bool = false) throws(Failure) {
+    guard origin.isSecure || origin.isLoopback else {
+      throw Failure(
+        .originRefused, "refused to send a credential in clear to \(origin)",
+        hint: isNew
+          ? "use https, or add --set network.allow_http=true"
+          : "use https, or set network.allow_http = true in the profile")
+    }
   }
 
   func showCertificate(_ settings: inout TransferSettings) {

@@ -15,7 +15,7 @@ package struct ProfileStore: Sendable {
     self.homelessHint = homelessHint
   }
 
-  private var folder: String { configDirectory + "/profiles" }
+  var folder: String { configDirectory + "/profiles" }
   private var configPath: String { configDirectory + "/config.toml" }
 
   /// The file of the profile called `name`.
@@ -98,7 +98,9 @@ package struct ProfileStore: Sendable {
     try checkFolders()
     let path = path(of: name)
     do throws(Failure) {
-      try ConfigFolder.write(text, to: path, label: shown(path), replacing: replacing)
+      try locked { () throws(Failure) in
+        try ConfigFolder.write(text, to: path, label: shown(path), replacing: replacing)
+      }
     } catch {
       var failure = error
       if failure.kind == .usage, failure.hint == nil { failure.hint = "--replace writes over it" }
@@ -207,7 +209,9 @@ package struct ProfileStore: Sendable {
   ///
   /// - Throws: `Failure` of kind `usage` for an invalid value or unknown key, naming the nearest.
   package static func value(of key: String, from text: String) throws(Failure) -> JSONValue {
-    try ProfileSchema.value(of: try ProfileSchema.key(key), from: text)
+    // Check it here: there may be no file yet in which to show the mistake.
+    if key == "preset" { _ = try Presets.text(called: text) }
+    return try ProfileSchema.value(of: try ProfileSchema.key(key), from: text)
   }
 
   /// Changes keys in a profile's file; comments and order stay. Checks the whole result before it
@@ -220,6 +224,13 @@ package struct ProfileStore: Sendable {
   @discardableResult
   package func change(
     _ name: String, set: [(key: String, value: JSONValue)], unset: [String] = []
+  ) throws(Failure) -> [String] {
+    _ = try text(of: name)
+    return try locked { () throws(Failure) in try changeLocked(name, set: set, unset: unset) }
+  }
+
+  private func changeLocked(
+    _ name: String, set: [(key: String, value: JSONValue)], unset: [String]
   ) throws(Failure) -> [String] {
     var text = try text(of: name)
     let label = shown(path(of: name))
@@ -256,11 +267,16 @@ package struct ProfileStore: Sendable {
     if try config().defaultProfile == name { try setDefault(nil) }
   }
 
+  /// Runs `work` while no other authctl changes the folder (design 5).
+  func locked<R>(_ work: () throws(Failure) -> R) throws(Failure) -> R {
+    try ConfigFolder.locked(configDirectory, label: shown(configDirectory), work)
+  }
+
   private static func path(of key: ProfileSchema.Key) -> [String] {
     key.name.utf8.split(separator: UInt8(ascii: ".")).map { String(decoding: $0, as: UTF8.self) }
   }
 
-  private func checkFolders() throws(Failure) {
+  func checkFolders() throws(Failure) {
     try ConfigFolder.checkFolder(configDirectory)
     try ConfigFolder.checkFolder(folder)
   }
@@ -353,22 +369,26 @@ extension ProfileStore {
   ///
   /// - Throws: `Failure` of kind `usage` when there is no such profile.
   package func setDefault(_ name: String?) throws(Failure) {
+    if let name { _ = try text(of: name) }
+    let isSet = try configDocument().value(at: ["default_profile"]) != nil
+    guard name != nil || isSet else { return }
+    try locked { () throws(Failure) in try writeDefault(name) }
+  }
+
+  /// Writes `default_profile`; call it in `locked`.
+  func writeDefault(_ name: String?) throws(Failure) {
     let document = try configDocument()
-    guard let name else {
-      guard document.value(at: ["default_profile"]) != nil else { return }
-      try writeConfig(try document.removing(at: ["default_profile"]))
-      return
+    var text = document.text
+    if let name {
+      text = try document.setting(.string(name), at: ["default_profile"])
+    } else if document.value(at: ["default_profile"]) != nil {
+      text = try document.removing(at: ["default_profile"])
     }
-    _ = try text(of: name)
-    try writeConfig(try document.setting(.string(name), at: ["default_profile"]))
+    try ConfigFolder.write(text, to: configPath, label: shown(configPath), replacing: true)
   }
 
   private func configDocument() throws(Failure) -> TOMLDocument {
     let label = shown(configPath)
     return try TOMLDocument(try ConfigFolder.read(configPath, label: label) ?? "", label: label)
-  }
-
-  private func writeConfig(_ text: String) throws(Failure) {
-    try ConfigFolder.write(text, to: configPath, label: shown(configPath), replacing: true)
   }
 }

@@ -57,6 +57,27 @@ package final class RecipeClient {
     return url.origin
   }
 
+  /// Checks that `call` may carry secrets to its origin, before anybody is asked for them.
+  ///
+  /// - Throws: `origin_refused` for plain HTTP to another machine, and for an origin that is not one
+  ///   for signing in.
+  package func check(_ call: RecipeRequest?) throws(Failure) {
+    guard let call else { return }
+    let origin = origin(of: call)
+    try checkSignIn(at: origin)
+    let allowsHTTP = profile.recipe.network.allowHTTP && origin == base.origin
+    if profile.isDraft, !allowsHTTP { try HTTPClient.checkPlainHTTP(to: origin, isNew: true) }
+    _ = try http.settings(carryingSecretsTo: origin)
+  }
+
+  private func checkSignIn(at origin: Origin) throws(Failure) {
+    guard try signInOrigins().contains(origin) else {
+      throw Failure(
+        .originRefused, "\(profile.name): \(origin) is not an origin for signing in",
+        hint: "name it in network.sign_in_origins of the profile")
+    }
+  }
+
   /// Returns the URL of `target`, an absolute URL or a path below the profile's `url` (design 5).
   package func url(for target: String) throws(Failure) -> WebURL {
     if URLText.isAbsolute(target) { return try WebURL(target, from: .person) }
@@ -170,12 +191,7 @@ package final class RecipeClient {
     let request = try request(for: call, values: values, cookies: cookies)
     let origin = request.url.origin
     // The URL of an endpoint is one that the session fixed at sign-in.
-    let own = try signInOrigins()
-    guard call.isEndpoint || own.contains(origin) else {
-      throw Failure(
-        .originRefused, "\(profile.name): \(origin) is not an origin for signing in",
-        hint: "name it in network.sign_in_origins of the profile")
-    }
+    if !call.isEndpoint { try checkSignIn(at: origin) }
     if let permitted {
       try checkWay(of: permitted.way)
       guard permitted.origins.contains(origin) else { throw notPinned(origin) }

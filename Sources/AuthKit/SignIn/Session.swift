@@ -1,7 +1,7 @@
 /// The result of a sign-in: the stored item of one profile and account.
 package struct Session {
   /// The profile's name.
-  package let profile: String
+  package internal(set) var profile: String
   /// The account's name, compared as bytes.
   package var account: String
   /// New at each login, kept through refreshes (rule B1).

@@ -7,7 +7,7 @@ internal import Glibc
 /// no command loads, asks or connects to more than it needs.
 final class App {
   let environment: [String: String]
-  let globals: Globals
+  private(set) var globals: Globals
   let console: Console
   let redactor: Redactor
   let profiles: ProfileStore
@@ -102,6 +102,29 @@ final class App {
     let config = try profiles.config()
     openedConfig = config
     return config
+  }
+
+  /// Sets `default_profile`; nil removes it.
+  func setDefault(_ name: String?) throws(Failure) {
+    try profiles.setDefault(name)
+    openedConfig = nil
+  }
+
+  /// Takes the profile of a command's argument for that of `-p`.
+  ///
+  /// - Throws: `usage` for a URL, and when `-p` names another profile.
+  func take(profile name: String?) throws(Failure) {
+    guard let name else { return }
+    let shown = DisplayText.oneLine(Redactor.withoutUserInformation(name), limit: 80)
+    guard !isURL(name) else {
+      throw Failure(.usage, "\(shown) is a URL, not a profile", hint: "authctl profile list")
+    }
+    if let given = globals.profile, !given.utf8.elementsEqual(name.utf8) {
+      throw Failure(
+        .usage, "two profiles are given: \(shown), and -p \(DisplayText.oneLine(given, limit: 80))",
+        hint: "name one of them")
+    }
+    globals.profile = name
   }
 
   /// The absolute path of the folder of locks and session files.

@@ -6,6 +6,8 @@ protocol Command: ParsableCommand {
   var globals: Globals { get }
   /// Whether `--json` was given, so that errors are JSON too.
   var wantsJSON: Bool { get }
+  /// The profile that an argument names, in place of `-p`.
+  var profileArgument: String? { get }
   /// The resources that it needs, whatever its options say.
   static var preloads: Preload { get }
   /// Runs the command and returns its exit status; failures are thrown.
@@ -14,6 +16,7 @@ protocol Command: ParsableCommand {
 
 extension Command {
   var wantsJSON: Bool { false }
+  var profileArgument: String? { nil }
   static var preloads: Preload { [] }
 }
 

@@ -44,6 +44,12 @@ struct Globals: ParsableArguments {
   var errors: ErrorForm?
 }
 
+/// The argument that names the profile, for commands that take nothing else.
+struct ProfileArgument: ParsableArguments {
+  @Argument(help: ArgumentHelp("The profile, as with -p.", valueName: "name|file"))
+  var name: String?
+}
+
 /// The form in which errors are printed.
 enum ErrorForm: String, ExpressibleByArgument, CaseIterable {
   case text, json
@@ -52,10 +58,13 @@ enum ErrorForm: String, ExpressibleByArgument, CaseIterable {
 /// A span of time: seconds, or `30s 5m 24h 7d`.
 struct Duration: ExpressibleByArgument {
   let seconds: Double
+  /// As it was given.
+  let text: String
 
   init?(argument: String) {
     guard let seconds = Timestamp.duration(argument) else { return nil }
     self.seconds = seconds
+    text = argument
   }
 }
 

@@ -55,14 +55,15 @@ enum Messages {
     ])
   }
 
-  /// Runs `work`; adds to a network failure the hint that nothing was stored or changed.
+  /// Runs `work`; adds to a network failure the hint that nothing was stored or changed. Nothing is
+  /// added for a new profile: its hint is the command to repeat.
   static func nothingChanged<R>(
     _ profile: Profile, _ work: () throws(Failure) -> R
   ) throws(Failure) -> R {
     do throws(Failure) { return try work() } catch {
       var failure = error
-      if failure.kind == .network, failure.hint == nil {
-        let doctor = profile.isDraft ? nil : Suggestion.doctor(profile.name).command
+      if failure.kind == .network, failure.hint == nil, !profile.isDraft {
+        let doctor = Suggestion.doctor(profile.name).command
         failure.hint = "nothing was stored or changed" + (doctor.map { "; \($0)" } ?? "")
       }
       throw failure

@@ -48,7 +48,7 @@ extension App {
     }
     throw Failure(
       .usage, "which profile? There are \(names.joined(separator: ", "))",
-      hint: "give -p NAME, set AUTHCTL_PROFILE, or: authctl profile default NAME")
+      hint: "give -p NAME, set AUTHCTL_PROFILE, or: authctl use NAME")
   }
 
   /// Whether there is no profile, and neither an option nor a variable names an API.
@@ -65,14 +65,16 @@ extension App {
   }
 
   /// Rejects the target of a request that is neither a path nor a URL.
-  func checkTarget(_ target: String) throws(Failure) {
+  ///
+  /// - Parameter command: the words before the target, for a hint with the path it may mean.
+  func checkTarget(_ target: String, after command: [String] = []) throws(Failure) {
     let isPath = target.utf8.first == UInt8(ascii: "/") && !target.utf8.starts(with: "//".utf8)
     guard isPath || isURL(target) else {
       throw Failure(
         .usage,
         "\(DisplayText.oneLine(Redactor.withoutUserInformation(target), limit: 80)) is neither a "
           + "path nor a URL",
-        hint: "a target begins with /, http:// or https://")
+        hint: hint(for: target, after: command) ?? "a target begins with /, http:// or https://")
     }
   }
 
@@ -85,6 +87,16 @@ extension App {
       hint: "--anonymous sends your own instead")
   }
 
+  /// Returns the command with the path or URL that `target` may mean.
+  private func hint(for target: String, after command: [String]) -> String? {
+    let first = target.utf8.prefix { $0 != UInt8(ascii: "/") && $0 != UInt8(ascii: "?") }
+    guard !command.isEmpty, !first.isEmpty, !first.contains(UInt8(ascii: "@")) else { return nil }
+    let isHost = first.contains(UInt8(ascii: ".")) || first.contains(UInt8(ascii: ":"))
+    let profile = globals.profile.map { ["-p", $0] } ?? []
+    return DisplayText.shellCommand(
+      ["authctl"] + command + profile + [(isHost ? "https://" : "/") + target])
+  }
+
   /// Rejects an API's address without a scheme.
   func checkURL(_ address: String) throws(Failure) {
     guard !isURL(address) else { return }
@@ -94,9 +106,22 @@ extension App {
 
   private func chooseByURL(_ target: String) throws(Failure) -> ProfileChoice? {
     let url = try WebURL(target, from: .person)
-    let found = try profiles(of: url) { $0.origin == url.origin }
-    return try one(of: found, for: url).map {
-      ProfileChoice(profile: $0, reason: "by its URL", isByURL: true)
+    let all = try profiles(of: url) { $0.origin == url.origin }
+    let signedIn = try signedIn(all)
+    return try one(of: signedIn.isEmpty ? all : signedIn, for: url, areSignedIn: !signedIn.isEmpty)
+      .map { ProfileChoice(profile: $0, reason: "by its URL", isByURL: true) }
+  }
+
+  /// Returns those of several profiles that have a session, of which `AUTHCTL_PROFILE` comes first;
+  /// none where that is not known or makes no difference.
+  func signedIn(_ found: [Profile]) throws(Failure) -> [Profile] {
+    if found.count < 2 || found.contains(where: { $0.name == environment[.profile] }) { return [] }
+    let items = (try? store(mayPrompt: false).list(profiles: found.map(\.name))) ?? []
+    // A keyring that shows no names may have a session of any profile.
+    if items.contains(where: { $0.profile == nil && $0.isLocked }) { return [] }
+    return found.filter { profile in
+      items.contains { $0.profile.map { $0.utf8.elementsEqual(profile.name.utf8) } ?? false }
+        || !(environment[Variable.token(of: profile.name)] ?? "").isEmpty
     }
   }
 
@@ -113,8 +138,11 @@ extension App {
   /// Returns one of several profiles: that of `AUTHCTL_PROFILE`, else the default, else the one
   /// whose path is the longest prefix of the URL's.
   ///
+  /// - Parameter areSignedIn: whether they are known to have sessions, for the message.
   /// - Throws: `usage` when that leaves more than one.
-  func one(of found: [Profile], for url: WebURL) throws(Failure) -> Profile? {
+  func one(
+    of found: [Profile], for url: WebURL, areSignedIn: Bool = false
+  ) throws(Failure) -> Profile? {
     if found.count < 2 { return found.first }
     let preferred = [environment[.profile], try config().defaultProfile].compactMap { $0 }
     for name in preferred {
@@ -124,7 +152,7 @@ extension App {
     guard best.count == 1 else {
       throw Failure(
         .usage,
-        "\(url.origin) is the origin of several profiles: "
+        "\(url.origin) is the origin of several profiles\(areSignedIn ? " with a session" : ""): "
           + best.map(\.name).joined(separator: ", "), hint: "-p NAME chooses one")
     }
     return best[0]

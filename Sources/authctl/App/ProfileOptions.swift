@@ -47,6 +47,19 @@ struct ProfileOptions: ParsableArguments {
       && fromCurl == nil && oauth.isEmpty
   }
 
+  /// The options as they were given; a copied line of curl on standard input cannot be read again.
+  var words: [String] {
+    func option(_ name: String, _ values: [String]) -> [String] { values.flatMap { [name, $0] } }
+    let file = fromCurl.flatMap { $0 == "-" ? nil : $0 }
+    return option("--preset", [preset].compactMap { $0 }) + (form ? ["--form"] : [])
+      + option("--body", [body].compactMap { $0 }) + option("--token-at", tokenAt)
+      + option("--send", send) + option("--set", set)
+      + option("--from-curl", [file].compactMap { $0 })
+  }
+
+  /// Whether plain HTTP to another machine is allowed.
+  var allowsHTTP: Bool { self.set.contains("network.allow_http=true") }
+
   /// Returns the keys and values that the options set, in the order of the file. The default preset
   /// sends name and password as JSON or as a form.
   ///
@@ -64,9 +77,7 @@ struct ProfileOptions: ParsableArguments {
   func wantedSettings() throws(Failure) -> [(key: String, value: JSONValue)] {
     var settings: [(key: String, value: JSONValue)] = []
     if let preset {
-      // Check it here: there is no file yet in which to show a mistake.
-      _ = try Presets.text(called: preset)
-      settings.append(("preset", .string(preset)))
+      settings.append(("preset", try ProfileStore.value(of: "preset", from: preset)))
     }
     if form { settings.append(("login.encoding", "form")) }
     if let body {

@@ -26,10 +26,7 @@ extension App {
     let timeout = globals.storeTimeout?.seconds ?? config.storeTimeout
     switch name {
     case .secretService:
-      defer { keyringAhead = nil }
-      return SecretServiceStore(
-        timeout: timeout, mayPrompt: mayPrompt && mayAsk, isAttended: mayAsk,
-        busAddress: environment["DBUS_SESSION_BUS_ADDRESS"], ahead: keyringAhead)
+      return keyring(timeout, mayPrompt: mayPrompt && mayAsk)
     case .file:
       let key = StoreKey(
         environment: environment, stateFolder: stateFolder(), redactor: redactor)
@@ -37,6 +34,27 @@ extension App {
     case .plaintext:
       return fileStore(timeout, nil)
     }
+  }
+
+  private func keyring(_ timeout: Double, mayPrompt: Bool) -> SecretServiceStore {
+    defer { keyringAhead = nil }
+    let hasDisplay = ["DISPLAY", "WAYLAND_DISPLAY"].contains { !(environment[$0] ?? "").isEmpty }
+    let keyring = SecretServiceStore(
+      timeout: timeout, mayPrompt: mayPrompt, hasDisplay: hasDisplay, isAttended: mayAsk,
+      busAddress: environment["DBUS_SESSION_BUS_ADDRESS"], ahead: keyringAhead)
+    if mayPrompt {
+      keyring.askPassword = { [self] (name) throws(Failure) in try keyringPassword(of: name) }
+    }
+    return keyring
+  }
+
+  /// Asks on the terminal for the password of a keyring.
+  func keyringPassword(of keyring: String) throws(Failure) -> Secret {
+    let terminal = try terminal(
+      for: "a password", hint: "--password-stdin, --password-file F or --password-command C")
+    let password = try terminal.prompt("Password of \(keyring)", for: "password")
+    redactor.learn(password)
+    return password
   }
 
   private func fileStore(_ timeout: Double, _ key: StoreKey?) -> FileStore {

@@ -31,8 +31,8 @@ struct StoredSession {
   ) throws(Failure) -> [StoredSession] {
     let store = try app.store(mayPrompt: false)
     let names = try app.profiles.names()
-    let standard = try app.config().defaultProfile ?? (names.count == 1 ? names[0] : nil)
-    let standardAccount = standard.flatMap { try? app.load($0) }?.account
+    let standard = try app.standardProfile()
+    let standardAccount = standard.flatMap { try? app.load($0) }.flatMap(app.namedAccount)?.name
     var rows: [StoredSession] = []
     for item in try store.list(profiles: names) {
       if let profile, let own = item.profile, !own.utf8.elementsEqual(profile.utf8) { continue }

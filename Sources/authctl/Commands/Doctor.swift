@@ -6,7 +6,7 @@ struct Doctor: Command {
   static let configuration = CommandConfiguration(
     commandName: "doctor",
     abstract: "What works and what does not on this machine, with the mend.",
-    usage: "authctl doctor [-p <name|file>] [--all] [<options>]",
+    usage: "authctl doctor [--all] [<options>] [<name|file>]",
     discussion: """
       Looks at folders, the store, proxies and the clock, and at how the profile's
       server is reached, by a GET that carries nothing. Nothing is unlocked and no
@@ -15,21 +15,24 @@ struct Doctor: Command {
 
       Examples:
         authctl doctor
-        authctl doctor -p shop --json
+        authctl doctor shop --json
         authctl doctor --all
       """
   ).alone
 
   @Flag(help: "Look at every profile.") var all = false
 
+  @OptionGroup var profile: ProfileArgument
   @OptionGroup var output: JSONOutput
   @OptionGroup(title: "Global options") var globals: Globals
 
   var wantsJSON: Bool { output.json }
+  var profileArgument: String? { profile.name }
 
   func run(in app: App) throws(Failure) -> Int32 {
-    guard !all || globals.profile == nil else {
-      throw Failure(.usage, "--all and -p exclude each other", hint: "authctl help doctor")
+    guard !all || app.globals.profile == nil else {
+      throw Failure(
+        .usage, "--all and a profile cannot be used together", hint: "authctl help doctor")
     }
     var examination = DoctorChecks(app)
     examination.machine()

@@ -131,6 +131,7 @@ struct Exec: Command {
     let asker = try CredentialPrompt(
       app: app, profile: profile, sources: credentials.sources, fields: credentials.field)
     let call = profile.recipe.login
+    try keeper.api.check(call)
     let account = try asker.account(for: call, keeper.api, known: app.namedAccount(profile)?.name)
     app.context.account = account
     let values = try asker.values(for: call, keeper.api, account: account)

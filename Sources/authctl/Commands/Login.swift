@@ -6,12 +6,13 @@ struct Login: Command {
   static let configuration = CommandConfiguration(
     commandName: "login", abstract: "Sign in and store the session.",
     discussion: """
-      With a URL, the API's base or the address that signs in, a profile is made
-      first.
+      With a URL, the API's base or the address that signs in, authctl makes a profile
+      and saves it once the sign-in has succeeded. The first profile that signs in
+      becomes the default.
 
       Examples:
         authctl login https://shop.example/api/login -u ada@shop.example
-        authctl login -p shop --if-needed --password-command 'pass show shop'
+        authctl login shop --if-needed --password-command 'pass show shop'
         authctl login --from-curl copied.txt
 
       Presets (authctl profile presets FILTER describes them):
@@ -19,13 +20,15 @@ struct Login: Command {
       """
   ).alone
 
+  @Argument(
+    help: ArgumentHelp(
+      "The API's base, the address that signs in, or a profile.", valueName: "url|name"))
+  var target: String?
+
   private static var presets: String {
     Console.wrapped(Presets.names.joined(separator: " "), indent: 4).map { "  " + $0 }
       .joined(separator: "\n")
   }
-
-  @Argument(help: ArgumentHelp("The API's base, or the address that signs in.", valueName: "url"))
-  var url: String?
 
   @OptionGroup(title: "New profile") var profile: ProfileOptions
   @OptionGroup(title: "Sign-in by a browser") var browser: BrowserOptions
@@ -66,18 +69,15 @@ struct Login: Command {
     guard !keepCommand || !token.source.isGiven && !refreshToken.source.isGiven else {
       throw Failure(.usage, "--keep-command is for a sign-in, not for a token got elsewhere")
     }
-    var described = try APIDescription(profile, assumesYes: yes, in: app)
-    var made: NewProfile?
+    let url = try givenURL(app)
+    var described = try APIDescription(profile, assumesYes: yes, in: app) { (url) throws(Failure) in
+      try checkLine(url, app)
+    }
     let choice: ProfileChoice
     var address = try described.base(url)
     if address == nil { address = try askForAddress(app) }
     if let address {
-      let isAdopted =
-        token.source.isGiven || refreshToken.source.isGiven || described.token != nil
-      let new = try NewProfile.make(
-        for: address, described, looks: !isAdopted, assumesYes: yes, in: app)
-      made = new
-      choice = ProfileChoice(profile: new.profile, reason: new.isNew ? "new" : "by its URL")
+      return try signIn(at: address, described, app)
     } else {
       guard profile.isEmpty else {
         throw Failure(
@@ -86,11 +86,31 @@ struct Login: Command {
       }
       choice = try app.choose()
     }
-    do throws(Failure) { return try signIn(choice, made, described, app) } catch {
-      // Keep the new profile only if another attempt may succeed (design 5).
-      if Self.keepsProfile(error.kind) { try? made?.save(in: app) }
+    do throws(Failure) { return try signIn(choice, nil, described, app) } catch {
       throw namingSource(error, app)
     }
+  }
+
+  /// Signs in to the API at `address`; saves a new profile only when that has succeeded (design 5).
+  private func signIn(
+    at address: String, _ described: APIDescription, _ app: App
+  ) throws(Failure) -> Int32 {
+    var new: NewProfile?
+    do throws(Failure) {
+      let made = try NewProfile.make(
+        for: address, described, looks: !isAdopted(described), assumesYes: yes, in: app)
+      new = made
+      let choice = ProfileChoice(profile: made.profile, reason: made.isNew ? "new" : "by its URL")
+      return try signIn(choice, made, described, app)
+    } catch {
+      throw new?.isNew == false
+        ? namingSource(error, app)
+        : unsaved(error, address, new?.profile.recipe, described, app)
+    }
+  }
+
+  private func isAdopted(_ described: APIDescription) -> Bool {
+    token.source.isGiven || refreshToken.source.isGiven || described.token != nil
   }
 
   /// Adds the source of a refused password to the hint, where nobody can type it.
@@ -107,23 +127,86 @@ struct Login: Command {
     return failure
   }
 
+  /// Returns the URL of the argument; nil if it names a profile, which is then that of `-p`.
+  private func givenURL(_ app: App) throws(Failure) -> String? {
+    guard let target, !app.isURL(target) else { return target }
+    let names = try app.profiles.names()
+    if !names.contains(target), ![".", "/"].contains(target.prefix(1)) {
+      // A host without its scheme.
+      if target.utf8.contains(where: { ".:/".utf8.contains($0) }) { try app.checkURL(target) }
+      if names.isEmpty {
+        throw Failure(
+          .usage, "no profile called \(DisplayText.oneLine(target, limit: 80))",
+          suggestion: .loginTo(url: "URL"))
+      }
+    }
+    try app.take(profile: target)
+    return nil
+  }
+
+  /// Refuses a copied line of curl that uses plain HTTP, and opens the store, before any question.
+  private func checkLine(_ text: String, _ app: App) throws(Failure) {
+    let url = try WebURL(text, from: .person)
+    let isKnown = try !app.profiles(of: url) { $0.origin == url.origin }.isEmpty
+    if !isKnown, !profile.allowsHTTP {
+      try HTTPClient.checkPlainHTTP(to: url.origin, isNew: true)
+    }
+    if app.mayAsk { try openStore(app) }
+  }
+
+  /// Opens the store, so that nobody is asked for what cannot be kept; not if a variable gives a
+  /// token.
+  private func openStore(_ app: App) throws(Failure) {
+    if !App.namesToken(app.environment) { try app.store().open() }
+  }
+
+  /// Returns `failure` with the command to repeat, unless another hint helps: a hint may not name
+  /// the new profile, which is not saved.
+  private func unsaved(
+    _ failure: Failure, _ address: String, _ recipe: Recipe?, _ described: APIDescription,
+    _ app: App
+  ) -> Failure {
+    var failure = failure
+    let takesNoPassword = recipe.map { $0.login == nil && $0.oauth == nil } ?? false
+    switch failure.kind {
+    case .usage where takesNoPassword && !isAdopted(described):
+      failure.hint = repeated(address, app).map {
+        "to store a token of yours: \($0) --token-stdin"
+      }
+    case .usage: break
+    case .credentialsRefused:
+      failure.hint = repeated(address, app)
+      return namingSource(failure, app)
+    default: failure.hint = failure.hint ?? repeated(address, app)
+    }
+    return failure
+  }
+
+  /// Returns this command with all options that decide how it signs in, except those that give a
+  /// secret.
+  private func repeated(_ address: String, _ app: App) -> String? {
+    func option(_ name: String, _ value: String?) -> [String] { value.map { [name, $0] } ?? [] }
+    func flag(_ name: String, _ isSet: Bool) -> [String] { isSet ? [name] : [] }
+    var words = ["authctl", "login"] + [address]
+    words += option("-p", globals.profile) + option("-u", app.context.account ?? globals.username)
+    words += profile.words + credentials.field.flatMap { ["--field", $0] }
+    words += flag("--if-needed", ifNeeded) + option("--min-ttl", minTTL?.text)
+    words += flag("--yes", yes) + flag("--revoke-old", revokeOld) + flag("--trust", globals.trust)
+    words += option("--store", globals.store)
+    words += option("--store-timeout", globals.storeTimeout?.text)
+    words += option("--lock-timeout", globals.lockTimeout?.text)
+    return DisplayText.shellCommand(words)
+  }
+
   /// Asks for the API's address, on a terminal, when there is no profile.
   private func askForAddress(_ app: App) throws(Failure) -> String? {
-    let name = globals.profile ?? app.environment[.profile] ?? app.environment[.url]
+    let name = app.globals.profile ?? app.environment[.profile] ?? app.environment[.url]
     guard name == nil, try app.profiles.names().isEmpty,
       app.mayAsk, let terminal = Terminal.open()
     else { return nil }
+    try openStore(app)
     return try terminal.ask(
       "API (its address, or the sign-in address you give to curl)", onNextLine: true)
-  }
-
-  private static func keepsProfile(_ kind: Failure.Kind) -> Bool {
-    switch kind {
-    case .notSignedIn, .inputNeeded, .storeLocked, .storeMissing, .storeTimeout,
-      .credentialsRefused:
-      true
-    default: false
-    }
   }
 
   private func signIn(
@@ -140,6 +223,7 @@ struct Login: Command {
         suggestion: .loginTo(url: profile.url))
     }
     let keeper = try app.keeper(for: profile)
+    if !isAdopted { try keeper.api.check(profile.recipe.login) }
     let known = app.namedAccount(profile)
     app.logChoice(choice, known)
     let named = try storedAccount(known?.name, app, keeper)
@@ -282,6 +366,7 @@ struct Login: Command {
         console.notice("Saved: session in \(keeper.store.title).")
       }
       Messages.tellUnusedRefreshToken(of: session, keeper, app)
+      app.makeFirstDefault(keeper.api.profile, in: keeper.store)
       console.next(Messages.nextRequest(keeper.api.profile, app))
     }
     if output.json { try console.out(Messages.json(session, keeper)) }

@@ -5,19 +5,19 @@ internal import AuthKit
 struct Logout: Command {
   static let configuration = CommandConfiguration(
     commandName: "logout", abstract: "End the session at the server and forget it.",
-    usage: "authctl logout [<options>]",
+    usage: "authctl logout [<options>] [<name|file>]",
     discussion: """
       Forgetting does not depend on the server: with the server down it is a warning.
       Only the chosen store is emptied; what another store still holds is said.
 
       Examples:
-        authctl logout -p shop
-        authctl logout -p shop -u bob@shop.example
+        authctl logout shop
+        authctl logout shop -u bob@shop.example
         authctl logout --all --all-stores
       """
   ).alone
 
-  @Flag(help: "Every stored session; with -p, of that profile.")
+  @Flag(help: "End every stored session; with a profile, only those of that profile.")
   var all = false
 
   @Flag(name: .customLong("all-stores"), help: "In every store, not only in the chosen one.")
@@ -31,10 +31,12 @@ struct Logout: Command {
   @Flag(help: "End the registration of the client too, which authctl made at the sign-in.")
   var unregister = false
 
+  @OptionGroup var profile: ProfileArgument
   @OptionGroup var output: JSONOutput
   @OptionGroup(title: "Global options") var globals: Globals
 
   var wantsJSON: Bool { output.json }
+  var profileArgument: String? { profile.name }
 
   func run(in app: App) throws(Failure) -> Int32 {
     guard !unregister || !all else {
@@ -42,7 +44,7 @@ struct Logout: Command {
     }
     var failures: [Failure] = []
     let ends =
-      all && globals.profile == nil
+      all && app.globals.profile == nil
       ? try endEverything(app, &failures) : try endOne(app, &failures)
     if output.json {
       try app.console.out(

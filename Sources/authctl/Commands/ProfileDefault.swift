@@ -21,14 +21,14 @@ struct ProfileDefault: Command {
   func run(in app: App) throws(Failure) -> Int32 {
     if unset {
       guard name == nil else { throw Failure(.usage, "--unset goes without a name") }
-      try app.profiles.setDefault(nil)
+      try app.setDefault(nil)
     } else if let name {
-      try app.profiles.setDefault(name)
+      try app.setDefault(name)
     } else if let name = try app.config().defaultProfile {
       try app.console.out(name)
     } else {
       throw Failure(
-        .failed, "no default profile is set", hint: "authctl profile default NAME")
+        .failed, "no default profile is set", hint: "authctl use NAME")
     }
     return 0
   }

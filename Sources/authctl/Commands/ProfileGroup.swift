@@ -6,8 +6,9 @@ struct ProfileGroup: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "profile", abstract: "The APIs that authctl knows.",
     subcommands: [
-      ProfileAdd.self, ProfileList.self, ProfileShow.self, ProfileSet.self, ProfileRemove.self,
-      ProfileDefault.self, ProfilePresets.self, ProfileDetect.self, ProfileExport.self,
+      ProfileAdd.self, ProfileList.self, ProfileShow.self, ProfileSet.self, ProfileEdit.self,
+      ProfileRename.self, ProfileRemove.self, ProfileDefault.self, ProfilePresets.self,
+      ProfileDetect.self, ProfileExport.self,
       ProfileImport.self, ProfileCheck.self,
     ])
 }

@@ -30,7 +30,7 @@ struct ProfileList: Command {
     let isHidden = sessions?.contains { $0.isHidden } ?? false
     var table = Table(header: ["NAME", "PRESET", "ACCOUNTS", "STATE", "URL"])
     var values: [JSONValue] = []
-    let standard = try app.config().defaultProfile ?? (names.count == 1 ? names[0] : nil)
+    let standard = try app.standardProfile()
     for name in names {
       let profile: Profile
       do throws(Failure) { profile = try app.profiles.load(name) } catch {

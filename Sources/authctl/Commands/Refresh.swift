@@ -5,18 +5,20 @@ internal import AuthKit
 struct Refresh: Command {
   static let configuration = CommandConfiguration(
     commandName: "refresh", abstract: "Renew the session now.",
-    usage: "authctl refresh [<options>]",
+    usage: "authctl refresh [<options>] [<name|file>]",
     discussion: """
       Examples:
         authctl refresh
-        authctl refresh -p shop --json
+        authctl refresh shop --json
       """
   ).alone
 
+  @OptionGroup var profile: ProfileArgument
   @OptionGroup var output: JSONOutput
   @OptionGroup(title: "Global options") var globals: Globals
 
   var wantsJSON: Bool { output.json }
+  var profileArgument: String? { profile.name }
 
   func run(in app: App) throws(Failure) -> Int32 {
     let choice = try app.choose()

@@ -36,6 +36,7 @@ struct Register: Command {
     let profile = choice.profile
     app.logChoice(choice, app.namedAccount(profile))
     let keeper = try app.keeper(for: profile)
+    try keeper.api.check(profile.recipe.register)
     if made?.isNew ?? false { try app.profiles.checkWritable() }
     try keeper.store.open()
     if let caution = keeper.store.caution { app.console.warn(caution) }
@@ -63,6 +64,7 @@ struct Register: Command {
       "Registered and signed in to \(profile.name) as \(name). \(Messages.validity(session))")
     tellSaved(made, app)
     Messages.tellUnusedRefreshToken(of: session, keeper, app)
+    app.makeFirstDefault(profile, in: keeper.store)
     if output.json {
       try app.console.out(Messages.json(session, keeper))
     }

@@ -5,12 +5,12 @@ internal import AuthKit
 struct Status: Command {
   static let configuration = CommandConfiguration(
     commandName: "status", abstract: "Every stored session and how long it has; no network.",
-    usage: "authctl status [<options>]",
+    usage: "authctl status [<options>] [<name|file>]",
     discussion: """
       Examples:
         authctl status
         authctl status --json
-        authctl status --check --min-ttl 10m -p shop || authctl login -p shop
+        authctl status shop --check --min-ttl 10m || authctl login shop
       """
   ).alone
 
@@ -22,10 +22,12 @@ struct Status: Command {
     help: ArgumentHelp("With --check: how long it must serve.", valueName: "duration"))
   var minTTL: Duration?
 
+  @OptionGroup var profile: ProfileArgument
   @OptionGroup var output: JSONOutput
   @OptionGroup(title: "Global options") var globals: Globals
 
   var wantsJSON: Bool { output.json }
+  var profileArgument: String? { profile.name }
   static var preloads: Preload { .session }
 
   func run(in app: App) throws(Failure) -> Int32 {
@@ -53,9 +55,9 @@ struct Status: Command {
     return 0
   }
 
-  /// Returns the profile of `-p`; sessions of a file are stored under its real path.
+  /// Returns the profile that is named; sessions of a file are stored under its real path.
   private func namedProfile(_ app: App) throws(Failure) -> String? {
-    guard let name = globals.profile else { return nil }
+    guard let name = app.globals.profile else { return nil }
     return try app.load(name).name
   }
 

@@ -29,7 +29,7 @@ struct StoreUnlock: Command {
     let reader = try app.secrets([password.source])
     let store = try app.store()
     if let keyring = store as? SecretServiceStore {
-      try unlock(keyring, reader, app)
+      try unlock(keyring, reader)
     } else {
       guard !reader.hasOption(for: .password) else {
         throw Failure(
@@ -51,33 +51,16 @@ struct StoreUnlock: Command {
   }
 
   private func unlock(
-    _ keyring: SecretServiceStore, _ reader: SecretReader, _ app: App
+    _ keyring: SecretServiceStore, _ reader: SecretReader
   ) throws(Failure) {
-    let isGiven = reader.hasOption(for: .password)
-    if !isGiven, try !mustAsk(keyring, app) { return try keyring.open() }
+    guard reader.hasOption(for: .password) else { return try keyring.open() }
     guard try keyring.takesPassword() else {
       throw Failure(
         .storeLocked, "\(keyring.serviceName) takes no password from other programs",
         hint: "to use its own dialog, run on its desktop: authctl store unlock")
     }
     guard try keyring.isLocked() else { return }
-    let place = "the keyring \"\(try keyring.collectionName())\""
-    let password = try reader.read(.password) { () throws(Failure) in
-      let hint = "--password-stdin, --password-file F or --password-command C"
-      return try app.terminal(for: "a password", hint: hint)
-        .prompt("Password of \(place) (\(keyring.serviceName))", for: "password")
-    }
-    if let password { try keyring.unlock(with: password) }
-  }
-
-  /// Returns whether to ask on the terminal: the keyring takes a password but cannot ask itself.
-  private func mustAsk(_ keyring: SecretServiceStore, _ app: App) throws(Failure) -> Bool {
-    guard app.mayAsk, try keyring.isLocked(), try keyring.takesPassword() else { return false }
-    let hasDisplay = ["DISPLAY", "WAYLAND_DISPLAY"].contains {
-      !(app.environment[$0] ?? "").isEmpty
-    }
-    if !hasDisplay { return true }
-    return try !keyring.hasPrompter()
+    if let password = try reader.read(.password) { try keyring.unlock(with: password) }
   }
 
   /// Tries the key on every stored session.

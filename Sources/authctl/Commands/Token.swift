@@ -5,10 +5,10 @@ internal import AuthKit
 struct PrintToken: Command {
   static let configuration = CommandConfiguration(
     commandName: "token", abstract: "Print a valid access token, renewed first if it must be.",
-    usage: "authctl token [<options>]",
+    usage: "authctl token [<options>] [<name|file>]",
     discussion: """
       Examples:
-        curl -H @<(authctl token -p shop --header) https://api.shop.example/orders
+        curl -H @<(authctl token shop --header) https://api.shop.example/orders
         authctl token --min-ttl 10m
         authctl token --json
       """
@@ -36,10 +36,12 @@ struct PrintToken: Command {
   @Flag(help: "Print what the authorization server says about the token, as JSON (RFC 7662).")
   var introspect = false
 
+  @OptionGroup var profile: ProfileArgument
   @OptionGroup var output: JSONOutput
   @OptionGroup(title: "Global options") var globals: Globals
 
   var wantsJSON: Bool { output.json }
+  var profileArgument: String? { profile.name }
   static var preloads: Preload { .session }
 
   func run(in app: App) throws(Failure) -> Int32 {

@@ -5,11 +5,11 @@ internal import AuthKit
 struct Whoami: Command {
   static let configuration = CommandConfiguration(
     commandName: "whoami", abstract: "Who the session is: asks the server.",
-    usage: "authctl whoami [<options>]",
+    usage: "authctl whoami [<options>] [<name|file>]",
     discussion: """
       Examples:
         authctl whoami
-        authctl whoami -p shop --json
+        authctl whoami shop --json
         authctl whoami --offline
       """
   ).alone
@@ -17,10 +17,12 @@ struct Whoami: Command {
   @Flag(help: "Answer from the store; no network, no dialog.")
   var offline = false
 
+  @OptionGroup var profile: ProfileArgument
   @OptionGroup var output: JSONOutput
   @OptionGroup(title: "Global options") var globals: Globals
 
   var wantsJSON: Bool { output.json }
+  var profileArgument: String? { profile.name }
 
   static var preloads: Preload { [.session, .http] }
 

@@ -62,6 +62,11 @@ struct Completion {
   private mutating func step(to word: String) -> Bool {
     let known = command.configuration.subcommands
     if known.isEmpty {
+      if positionals.count < words.positionals.count, !URLText.isAbsolute(word),
+        meaning(of: words.positionals[positionals.count]) == "profile"
+      {
+        given["profile"] = given["profile"] ?? word
+      }
       positionals.append(word)
       return true
     }
@@ -187,7 +192,8 @@ struct Completion {
     case ("key=value", _), ("key", _): return "key"
     case ("name|filter", _): return "preset"
     case ("name", ["profile", "add"]), ("name", ["profile", "import"]): return "new"
-    case ("name", _) where path.first == "profile": return "profile"
+    case ("name", _) where path.first == "profile" || path == ["use"]: return "profile"
+    case ("name|file", _), ("url|name", _): return "profile"
     case ("store", _): return "store"
     case (let name, _): return Self.fileNames.contains(name) ? "file" : ""
     }

@@ -84,7 +84,16 @@ struct HelperCredential {
       else { continue }
       if origins.contains(origin) { found.append(profile) }
     }
-    guard found.count == 1 else { return nil }
+    // A profile that is signed out has nothing to answer with.
+    let signedIn = try app.signedIn(found)
+    if !signedIn.isEmpty { found = signedIn }
+    guard found.count == 1 else {
+      if !found.isEmpty {
+        let names = found.map(\.name).joined(separator: ", ")
+        app.console.verbose("* no answer: several profiles are for \(origin): \(names)")
+      }
+      return nil
+    }
     return ProfileChoice(profile: found[0], reason: "by its origin", isByURL: true)
   }
 

@@ -33,13 +33,19 @@ struct RequestRun {
         .usage, "-f is not needed: an HTTP error already ends with 4 or 5",
         hint: "--ok 404 or --ignore-status makes one end with 0")
     }
-    try app.checkTarget(target)
+    try app.checkTarget(target, after: Self.command(for: method))
     try options.pages.check(method: method, options.output)
     guard options.maximumRedirects >= 0 else {
       throw Failure(.usage, "--max-redirs must be 0 or more")
     }
     filter = try options.output.filter.map { (text) throws(Failure) in try JQFilter(text) }
     observers = try TransferObservers(app, options)
+  }
+
+  /// Returns the words of the command that sends `method`.
+  private static func command(for method: String) -> [String] {
+    let own = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]
+    return own.contains(method) ? [method.lowercased()] : ["request", method]
   }
 
   func run() throws(Failure) -> Int32 {

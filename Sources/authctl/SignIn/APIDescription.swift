@@ -19,11 +19,14 @@ struct APIDescription {
 
   /// Creates the description from options.
   ///
-  /// - Parameter assumesYes: uses the curl command line without asking (`--yes`).
+  /// - Parameters:
+  ///   - assumesYes: uses the curl command line without asking (`--yes`).
+  ///   - check: checks the URL of a curl command line before the user is asked anything.
   /// - Throws: `usage` for options that cannot be used together or a line that is not a curl
-  ///   command, `input_needed` when the user declines the result.
+  ///   command, `input_needed` when the user declines the result, and what `check` throws.
   init(
-    _ options: ProfileOptions, assumesYes: Bool = false, in app: App
+    _ options: ProfileOptions, assumesYes: Bool = false, in app: App,
+    checking check: (_ url: String) throws(Failure) -> Void = { _ in }
   ) throws(Failure) {
     guard let file = options.fromCurl else {
       settings = try options.settings()
@@ -40,6 +43,7 @@ struct APIDescription {
       app.console.notice("Paste the curl command, then press Enter and Ctrl-D.")
     }
     let line = try CurlLine(try File.text(file, option: "--from-curl"))
+    try check(line.url)
     let recipe = try CurlRecipe(line, asking: asking)
     wanted = recipe.settings + (try options.wantedSettings())
     settings = wanted

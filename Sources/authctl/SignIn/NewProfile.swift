@@ -47,7 +47,7 @@ struct NewProfile {
     var settings = described.settings
     if let signInPath {
       settings.append(("login.path", .string(signInPath)))
-    } else if looks, described.wanted.isEmpty {
+    } else if looks, described.wanted.isEmpty, url.origin.isSecure || url.origin.isLoopback {
       settings = try look(at: base, assumesYes, app) ?? settings
     }
     let draft = try app.profiles.draft(name, settings: [("url", .string(base))] + settings)
@@ -59,18 +59,9 @@ struct NewProfile {
     at base: String, _ assumesYes: Bool, _ app: App
   ) throws(Failure) -> [(key: String, value: JSONValue)]? {
     guard app.environment[.token] == nil, app.environment[.tokenFile] == nil else { return nil }
-    do throws(Failure) { try app.store().open() } catch {
-      // Without a terminal, the sign-in reports the same and keeps the profile for later.
-      if app.mayAsk { throw error }
-      return nil
-    }
-    do throws(Failure) {
-      return try APIDescription(lookingAt: base, assumesYes: assumesYes, in: app).settings
-    } catch {
-      var failure = error
-      if failure.kind == .network { failure.hint = "nothing was stored or changed" }
-      throw failure
-    }
+    try app.profiles.checkWritable()
+    try app.store().open()
+    return try APIDescription(lookingAt: base, assumesYes: assumesYes, in: app).settings
   }
 
   private static func existing(

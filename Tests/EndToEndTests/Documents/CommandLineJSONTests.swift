@@ -49,7 +49,7 @@ import Testing
       #expect(rows.elements.count == 1)
       #expect(
         has(row, "profile account origin state expires_at seconds_left refreshable store default"))
-      #expect(row?["state"] == "valid" && row?["default"] == false && isTime(row?["expires_at"]))
+      #expect(row?["state"] == "valid" && row?["default"] == true && isTime(row?["expires_at"]))
       #expect((800...900).contains(row?["seconds_left"]?.int ?? 0))
 
       let whoami = try await json("whoami", "-p", "shop")

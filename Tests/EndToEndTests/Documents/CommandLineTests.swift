@@ -126,11 +126,7 @@ import Testing
           ["profile", "set", "shop", "login.pth=/x"],
           "unknown key login.pth\nhint: did you mean login.path?"
         ),
-        (
-          ["get", "orders"],
-          "orders is neither a path nor a URL\nhint: a target begins with /, "
-            + "http:// or https://"
-        ),
+        (["get", "orders"], "orders is neither a path nor a URL\nhint: authctl get /orders"),
         (["get", "/a", "/b"], "unexpected argument '/b'\nhint: authctl help get"),
         (["exec", "ls"], "unexpected argument 'ls'\nhint: authctl exec -- CMD"),
         (["exec", "--xyzzy", "--", "ls"], "unknown option '--xyzzy'\nhint: authctl help exec"),
@@ -150,7 +146,7 @@ import Testing
   static let commands = [
     "register", "login", "logout", "whoami", "status", "token", "refresh", "get", "profile add",
     "profile list", "profile show", "profile set", "profile remove", "profile default",
-    "profile presets", "store unlock",
+    "profile presets", "profile rename", "profile edit", "use", "store unlock",
   ]
 
   @Test func helpOfEveryCommandShowsExamples() async throws {

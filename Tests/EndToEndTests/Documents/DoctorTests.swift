@@ -217,7 +217,7 @@ import Testing
       let both = try await box.run("doctor", "-p", "shop", "--all")
       #expect(
         both.stderr
-          == "authctl: --all and -p exclude each other\nhint: authctl help doctor\n")
+          == "authctl: --all and a profile cannot be used together\nhint: authctl help doctor\n")
       #expect(both.stdout == "" && both.status == 2)
     }
   }

@@ -41,7 +41,7 @@ import Testing
       api,
       [
         "PATH": "\(box.root)/programs:/usr/local/bin:/usr/bin:/bin",
-        "AUTHCTL_PASSWORD": Self.password, "AUTHCTL_NO_INPUT": "1",
+        "AUTHCTL_PASSWORD": Self.password, "AUTHCTL_NO_INPUT": "1", "EDITOR": "true",
         "AUTHCTL_STORE_KEY_FILE": box.root + "/secrets/store.key",
       ]
     )

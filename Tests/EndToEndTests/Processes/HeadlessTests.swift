@@ -321,7 +321,7 @@ import Testing
             err: """
               authctl: other refused this name and password (HTTP 401)
               server: Wrong e-mail address or password.
-              hint: authctl login -p other -u \(Shop.ada) --password-stdin
+              hint: authctl login \(place.api.url) -p other -u \(Shop.ada) --preset json --password-stdin
 
               """),
         ]) { $1 }, others: .works)

@@ -35,7 +35,7 @@ import Testing
       #expect(
         several.stderr == """
           authctl: which profile? There are b, c, only
-          hint: give -p NAME, set AUTHCTL_PROFILE, or: authctl profile default NAME
+          hint: give -p NAME, set AUTHCTL_PROFILE, or: authctl use NAME
 
           """)
       try box.write("config/authctl/config.toml", "default_profile = \"c\"\n")
@@ -78,6 +78,53 @@ import Testing
     }
   }
 
+  /// A profile without a session does not stand in the way of one that has one.
+  @Test func signedInProfilesComeFirst() async throws {
+    try await Sandbox.with { box in
+      let api = try await box.api("--token-ttl", "3600")
+      try profiles(box, "one", "two", "three", at: api.url)
+      let target = api.url + "/items/1"
+      func signIn(_ name: String) async throws {
+        let run = try await box.run(
+          "login", name, "-u", "ada@example.com", "--password-stdin",
+          stdin: "correct horse battery\n")
+        try #require(run.status == 0, "\(run.stderr)")
+      }
+      let asked = "protocol=http\nhost=\(api.url.dropFirst("http://".count))\n\n"
+      func helper() async throws -> Run {
+        try await box.run("helper", "git", "get", "-v", stdin: asked)
+      }
+      let nobody = try await helper()
+      #expect(nobody.stdout == "" && nobody.status == 0)
+      #expect(
+        nobody.stderr == "* no answer: several profiles are for \(api.url): one, three, two\n")
+      try await signIn("two")
+      // Whatever the default is, if it is signed out.
+      try box.write("config/authctl/config.toml", "default_profile = \"one\"\n")
+      #expect(try await box.run("get", target).status == 0)
+      let git = try await helper()
+      #expect(git.stdout.hasPrefix("username=ada@example.com\npassword="), "\(git.stderr)")
+      // Who is named is asked for, with a session or without.
+      #expect(
+        try await chosen(box, target, env: ["AUTHCTL_PROFILE": "three"]) == "three (\(api.url))")
+      try await signIn("three")
+      let both = try await box.run("get", target)
+      #expect(
+        both.stderr == """
+          authctl: \(api.url) is the origin of several profiles with a session: three, two
+          hint: -p NAME chooses one
+
+          """)
+      #expect(both.stdout == "" && both.status == 2)
+      let neither = try await helper()
+      #expect(
+        neither.stderr == "* no answer: several profiles are for \(api.url): three, two\n")
+      #expect(neither.stdout == "" && neither.status == 0)
+      #expect(try await box.run("helper", "git", "get", stdin: asked).stderr == "")
+      #expect(try await box.run("get", target, "-p", "two").status == 0)
+    }
+  }
+
   @Test func verboseBeginsWithTheChoice() async throws {
     try await Sandbox.with { box in
       let api = try await box.api()
@@ -91,8 +138,8 @@ import Testing
           ["AUTHCTL_PROFILE": "shop"], [],
           "* shop (from AUTHCTL_PROFILE), ada@example.com (profile's account)"
         ),
-        ([:], [], "* shop (the only profile), ada@example.com (profile's account)"),
-        ([:], ["-u", "ada@example.com"], "* shop (the only profile), ada@example.com (from -u)"),
+        ([:], [], "* shop (default), ada@example.com (profile's account)"),
+        ([:], ["-u", "ada@example.com"], "* shop (default), ada@example.com (from -u)"),
       ]
       for (env, words, line) in lines {
         let run = try await box.run(["get", "/items/1", "-v"] + words, env: env)

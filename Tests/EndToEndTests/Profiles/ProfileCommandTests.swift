@@ -269,7 +269,7 @@ import Testing
       let none = try await box.run("profile", "default")
       #expect(none.status == 1 && none.stdout == "")
       #expect(
-        none.stderr == "authctl: no default profile is set\nhint: authctl profile default NAME\n")
+        none.stderr == "authctl: no default profile is set\nhint: authctl use NAME\n")
       let set = try await box.run("profile", "default", "b")
       #expect(set.status == 0 && set.stdout == "" && set.stderr == "")
       #expect(try await box.run("profile", "default").stdout == "b\n")

@@ -282,7 +282,7 @@ struct ProfileDesk: Sendable {
       let changes = ["account=bob", "login.method=PUT", "vars.tenant=acme"]
       let wrong: [(setting: String, says: String)] = [
         ("session.refused=[200]", "shop.toml:"), ("session.refused=x", "session.refused: must be"),
-        ("login.pth=/x", "unknown key login.pth"), ("preset=jsom", "shop.toml:"),
+        ("login.pth=/x", "unknown key login.pth"), ("preset=jsom", "no preset called jsom"),
         ("login.body={\"a\":\"{nope}\"}", "shop.toml:9:10: login.body.a"),
         ("vars.token=x", "shop.toml:"), ("noequals", "write KEY=VALUE"), ("=x", "write KEY=VALUE"),
         ("account=a\u{1B}b", "control characters"),

@@ -98,6 +98,7 @@ struct BackEnd: Sendable, CustomTestStringConvertible {
           """
           Signed in to it as ada@example.com. \($0)
           Saved: session in the Secret Service (gnome-keyring).
+          Default profile: it. To change it: authctl use NAME
           Next: authctl get \(it.next)
 
           """

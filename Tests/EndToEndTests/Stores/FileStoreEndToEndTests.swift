@@ -21,6 +21,7 @@ import Testing
           \(warning)Signed in to shop as ada@example.com. Valid 15 min, renews itself.
           Saved: session in the store of \(store == "file" ? "sealed" : "plain") files
           (\(files.sessions)).
+          Default profile: shop. To change it: authctl use NAME
           Next: authctl get /me
 
           """)

@@ -63,8 +63,8 @@ import Testing
       #expect(
         try withoutDaemon(run).suffix(3) == [
           Self.check(
-            "collection", "fail", "\"Login\" is locked: a dialog would ask for its password",
-            hint: "unlock it in the desktop session, or use AUTHCTL_STORE=file"),
+            "collection", "fail", "\"Login\" is locked: its password is required",
+            hint: "authctl store unlock --password-stdin, or AUTHCTL_STORE=file (authctl help ci)"),
           Self.check("session", "ok", "encrypted (dh-ietf1024-sha256-aes128-cbc-pkcs7)"),
           Self.check("probe", "skipped", "not written: the keyring is locked"),
         ])
@@ -72,7 +72,7 @@ import Testing
       let terminal = try await box.terminal(["store", "test"])
       #expect(
         terminal.screen.contains(
-          "FAIL  collection \"Login\" is locked: a dialog would ask for its password\n"
+          "FAIL  collection \"Login\" is locked: its password is required\n"
             + "                 mend: authctl store unlock\n"), "\(terminal.screen)")
       #expect(terminal.status == 1)
     }

@@ -9,7 +9,7 @@ import Testing
     + " \"Login\")\n"
   private static let locked = """
     authctl: the keyring is locked (gnome-keyring, collection "Login")
-    hint: unlock it in the desktop session, or use AUTHCTL_STORE=file
+    hint: authctl store unlock --password-stdin, or AUTHCTL_STORE=file (authctl help ci)
 
     """
   private static let question = "Password of the keyring \"Login\" (gnome-keyring): "

@@ -103,6 +103,44 @@ enum ConfigFolder {
     syncFolder(folder)
   }
 
+  /// Runs `work` while no other process changes files of the folder, which is made if necessary.
+  ///
+  /// The lock is flock(2) on the folder itself, so it leaves no file. A file system that has no such
+  /// locks, as NFS may, does not stop the change.
+  ///
+  /// - Throws: `timeout` when another process keeps the lock for 10 s; what `work` throws.
+  static func locked<R>(
+    _ path: String, label: String, _ work: () throws(Failure) -> R
+  ) throws(Failure) -> R {
+    try makeFolders(path)
+    let descriptor = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+    guard descriptor >= 0 else { throw failure("cannot open \(label)", errno) }
+    defer { close(descriptor) }
+    guard FileLock.wait(for: descriptor, timeout: 10) != EWOULDBLOCK else {
+      throw Failure(
+        .timeout, "another authctl has been changing \(label) for too long",
+        hint: "is it stopped (Ctrl-Z)?")
+    }
+    return try work()
+  }
+
+  /// Gives the file at `path` a second name, `other`; a symbolic link stays one.
+  ///
+  /// - Throws: `usage` when `other` is another file, `failed` for I/O errors.
+  static func link(_ path: String, as other: String, label: String) throws(Failure) {
+    guard Glibc.link(path, other) != 0 else { return syncFolder(parentFolder(of: other)) }
+    let code = errno
+    guard code == EEXIST else { throw failure("cannot make \(label)", code) }
+    guard isSameFile(path, other) else { throw Failure(.usage, "\(label) is already there") }
+  }
+
+  /// Whether two names, themselves and not their targets, are of one file.
+  static func isSameFile(_ path: String, _ other: String) -> Bool {
+    var (one, two) = (stat(), stat())
+    return lstat(path, &one) == 0 && lstat(other, &two) == 0 && one.st_ino == two.st_ino
+      && one.st_dev == two.st_dev
+  }
+
   /// Makes the folder and its parents, 0700; those that exist stay as they are. Nothing is made in
   /// another user's folder: with sudo -E, root would leave its own folders there.
   static func makeFolders(_ path: String) throws(Failure) {

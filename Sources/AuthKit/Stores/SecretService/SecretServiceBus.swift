@@ -379,7 +379,8 @@ final class SecretServiceBus {
       c.g_free(remote)
     }
     if remoteError == "org.freedesktop.Secret.Error.IsLocked" {
-      return .keyringLocked(serviceName, collection: nil, mayPrompt: false)
+      return .keyringLocked(
+        serviceName, collection: nil, isAttended: false, takesPassword: program == .gnomeKeyring)
     }
     if error.pointee.domain == c.g_io_error_quark(),
       error.pointee.code == Int32(G_IO_ERROR_TIMED_OUT.rawValue)

@@ -12,8 +12,12 @@ package final class SecretServiceStore: SessionStore {
   let timeout: Double
   private let promptTimeout: Double
   private let mayPrompt: Bool
+  private let hasDisplay: Bool
   let isAttended: Bool
   let busAddress: String?
+  /// Asks the user for the password of a keyring, given its name in messages; nil if nobody can be
+  /// asked. Used only for a keyring that takes a password and can show no dialog.
+  package var askPassword: ((_ keyring: String) throws(Failure) -> Secret)?
   private var bus: SecretServiceBus?
   private var ahead: SecretServiceAhead?
 
@@ -22,17 +26,20 @@ package final class SecretServiceStore: SessionStore {
 
   /// Creates a store that connects at first use. Each operation has `timeout` seconds, and
   /// `promptTimeout` seconds more while a dialog of the keyring is open; without `mayPrompt` it
-  /// unlocks nothing and opens no dialog. `isAttended` selects the hint: whether a user could be
-  /// asked at all. `busAddress` is the value of DBUS_SESSION_BUS_ADDRESS; nil if it is not set.
-  /// `ahead` is a connection that is being made already.
+  /// unlocks nothing and opens no dialog. `hasDisplay` is whether a dialog could be seen here.
+  /// `isAttended` selects the hint: whether a user could be asked at all. `busAddress` is the value
+  /// of DBUS_SESSION_BUS_ADDRESS; nil if it is not set. `ahead` is a connection that is being made
+  /// already.
   package init(
     timeout: Double = 30, promptTimeout: Double = 120, mayPrompt: Bool,
-    isAttended: Bool? = nil, busAddress: String? = nil, ahead: SecretServiceAhead? = nil
+    hasDisplay: Bool = true, isAttended: Bool? = nil, busAddress: String? = nil,
+    ahead: SecretServiceAhead? = nil
   ) {
     // A day at most (NaN too): the limits become integers of milliseconds.
     self.timeout = timeout < 86_400 ? max(timeout, 0.001) : 86_400
     self.promptTimeout = promptTimeout < 86_400 ? max(promptTimeout, 0.001) : 86_400
     self.mayPrompt = mayPrompt
+    self.hasDisplay = hasDisplay
     self.isAttended = isAttended ?? mayPrompt
     self.busAddress = busAddress
     self.ahead = ahead
@@ -71,13 +78,17 @@ package final class SecretServiceStore: SessionStore {
   /// KWallet and KeePassXC ask with dialogs of their own.
   package func takesPassword() throws(Failure) -> Bool { try connected().takesPassword() }
 
-  /// Whether such a service can open its dialog: the bus knows a prompter.
-  package func hasPrompter() throws(Failure) -> Bool { try connected().hasPrompter() }
-
-  /// Returns the name of the collection for sessions.
-  package func collectionName() throws(Failure) -> String {
+  /// Returns the name of the collection for sessions, for a question.
+  package func keyringName() throws(Failure) -> String {
     let bus = try connected()
-    return keyringText(try bus.label(ofCollection: try collection(bus)))
+    return try keyringName(bus, try collection(bus))
+  }
+
+  private func keyringName(
+    _ bus: SecretServiceBus, _ collection: String
+  ) throws(Failure) -> String {
+    let label = keyringText(try bus.label(ofCollection: collection))
+    return "the keyring \"\(label)\" (\(bus.serviceName))"
   }
 
   /// Unlocks the collection for sessions without a dialog. The password is sent only over the
@@ -86,8 +97,13 @@ package final class SecretServiceStore: SessionStore {
   /// - Throws: `storeLocked` for a wrong password; `storeMissing` without an encrypted bus session.
   package func unlock(with password: borrowing Secret) throws(Failure) {
     let bus = try connected()
+    try unlock(bus, try collection(bus), with: password)
+  }
+
+  private func unlock(
+    _ bus: SecretServiceBus, _ collection: String, with password: borrowing Secret
+  ) throws(Failure) {
     guard try bus.sessionAlgorithm() != "plain" else { throw .busIsPlain(bus.serviceName) }
-    let collection = try collection(bus)
     do throws(Failure) {
       try bus.unlock(collection, with: password)
     } catch {
@@ -269,6 +285,9 @@ package final class SecretServiceStore: SessionStore {
 
   private func unlock(_ bus: SecretServiceBus, _ paths: [String]) throws(Failure) {
     guard mayPrompt, let first = paths.first else { throw locked(bus, paths.first ?? "") }
+    if let askPassword, try !showsDialogs(bus), try bus.takesPassword() {
+      return try unlock(bus, paths, asking: askPassword)
+    }
     let answer = try bus.unlock(paths)
     if answer.prompt != "/" {
       let end = try bus.perform(prompt: answer.prompt, timeout: promptTimeout)
@@ -276,6 +295,26 @@ package final class SecretServiceStore: SessionStore {
       if end.dismissed { throw .keyringDismissed() }
     } else if !paths.allSatisfy({ answer.unlocked.contains($0) }) {
       throw locked(bus, first)
+    }
+  }
+
+  /// Whether a dialog of the service can be seen: there is a display, and the bus knows a prompter.
+  private func showsDialogs(_ bus: SecretServiceBus) throws(Failure) -> Bool {
+    hasDisplay ? try bus.hasPrompter() : false
+  }
+
+  /// Unlocks the collections of `paths` by passwords that the user types.
+  private func unlock(
+    _ bus: SecretServiceBus, _ paths: [String],
+    asking askPassword: (_ keyring: String) throws(Failure) -> Secret
+  ) throws(Failure) {
+    for path in paths {
+      let collection = Self.collection(of: path)
+      guard try bus.isLocked(collection: collection) else { continue }
+      let password = try askPassword(try keyringName(bus, collection))
+      // The time limit of an operation began before the question.
+      bus.begin(timeout)
+      try unlock(bus, collection, with: password)
     }
   }
 
@@ -351,7 +390,9 @@ package final class SecretServiceStore: SessionStore {
     if path != collection, let isLocked = try? bus.isLocked(collection: collection), !isLocked {
       return .keyringAsks(bus.serviceName, collection: label)
     }
-    return .keyringLocked(bus.serviceName, collection: label, mayPrompt: isAttended)
+    let takesPassword = (try? bus.takesPassword()) ?? false
+    return .keyringLocked(
+      bus.serviceName, collection: label, isAttended: isAttended, takesPassword: takesPassword)
   }
 
   private func twoItems(

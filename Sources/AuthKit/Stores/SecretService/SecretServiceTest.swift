@@ -43,8 +43,11 @@ extension SecretServiceStore {
         .collection, .ok, "\(label) is unlocked, no dialog needed", brief: "collection \(label)")
     }
     var check = Check(
-      .collection, .keyringLocked(bus.serviceName, collection: nil, mayPrompt: isAttended))
-    check.detail = "\(label) is locked: a dialog would ask for its password"
+      .collection,
+      .keyringLocked(
+        bus.serviceName, collection: nil, isAttended: isAttended,
+        takesPassword: try bus.takesPassword()))
+    check.detail = "\(label) is locked: its password is required"
     check.brief = "collection \(label) is locked"
     check.isLocked = true
     return check

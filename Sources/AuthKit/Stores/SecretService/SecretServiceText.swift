@@ -2,13 +2,24 @@ internal import Glibc
 
 extension Failure {
   /// The keyring has the item, or would store it, and is locked.
-  static func keyringLocked(_ service: String, collection: String?, mayPrompt: Bool) -> Failure {
+  ///
+  /// - Parameters:
+  ///   - isAttended: whether a user could be asked.
+  ///   - takesPassword: whether `store unlock` can give it a password.
+  static func keyringLocked(
+    _ service: String, collection: String?, isAttended: Bool, takesPassword: Bool
+  ) -> Failure {
+    let hint =
+      if isAttended {
+        Suggestion.unlockStore.command
+      } else if takesPassword {
+        "authctl store unlock --password-stdin, or AUTHCTL_STORE=file (authctl help ci)"
+      } else {
+        "unlock it in the desktop session, or use AUTHCTL_STORE=file"
+      }
     let place = collection.map { ", collection \"\(keyringText($0))\"" } ?? ""
     return Failure(
-      .storeLocked, "the keyring is locked (\(service)\(place))",
-      hint: mayPrompt
-        ? Suggestion.unlockStore.command
-        : "unlock it in the desktop session, or use AUTHCTL_STORE=file")
+      .storeLocked, "the keyring is locked (\(service)\(place))", hint: hint)
   }
 
   /// The user closed the dialog, or the service could not show one.
