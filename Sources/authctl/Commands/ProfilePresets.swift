@@ -34,7 +34,7 @@ struct ProfilePresets: Command {
     }
     var table = Table()
     for name in Presets.names { table.add([name, Presets.summary(name)]) }
-    for line in table.lines { try app.console.out(String(line.dropFirst(2))) }
+    for line in table.lines(in: app.console.room) { try app.console.out(String(line.dropFirst(2))) }
     return 0
   }
 }

@@ -135,7 +135,7 @@ extension Topics {
 
     Then look at what came of it:
 
-      authctl profile show shop          each value, and where it is from
+      authctl profile show shop --all    each value, and where it is from
       authctl profile check shop         every mistake, with line and column
       authctl login -p shop -v           what is sent and answered, secrets masked
 
