@@ -46,9 +46,9 @@ import Testing
         #expect(ascii.screen.utf8.allSatisfy { $0 < 0x7F })
       }
       // A command to paste is whole.
-      let bare = try await box.terminal([], columns: 90)
+      let bare = try await box.terminal([], columns: 120)
       #expect(bare.screen.contains("  authctl login -p \(Self.name)\n"), "\(bare.screen)")
-      let small = try await box.terminal([], columns: 60)
+      let small = try await box.terminal([])
       #expect(!small.screen.contains("authctl login -p"), "\(small.screen)")
     }
   }
