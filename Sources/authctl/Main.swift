@@ -54,9 +54,7 @@ enum Main {
     case .version(let asJSON):
       return write(
         (asJSON ? Libraries.json.serialized() : release) + "\n")
-    case .help(let command):
-      let text = command == Authctl.self ? HelpScreen.text : HelpScreen.text(of: command)
-      return write(text + "\n")
+    case .help(let text): return write(text + "\n")
     case .manual(let page, let text):
       Manual(environment: environment, before: before).show(page: page, text: text)
       return write(text + "\n")

@@ -26,7 +26,7 @@ struct OutputOptions: ParsableArguments {
 
   @Flag(
     name: [.customShort("O"), .customLong("remote-name")],
-    help: "The same, into a new file named by the URL's last segment.")
+    help: "Write the body to a new file, named as in the URL.")
   var remoteName = false
 
   @Flag(

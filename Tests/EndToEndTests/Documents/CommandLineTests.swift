@@ -171,7 +171,6 @@ import Testing
         expectOwnText(run.stdout)
       }
       let help = try await box.run("profile", "show", "--help").stdout
-      #expect(try await box.run("profile", "show", "-h").stdout == help)
       #expect(try await box.run("help", "profile", "show").stdout == help)
       #expect(try await box.run("-pnone", "-q", "profile", "show", "--help").stdout == help)
       #expect(try await box.run("profile", "-q", "-pnone", "show", "--help").stdout == help)

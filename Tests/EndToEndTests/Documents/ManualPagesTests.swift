@@ -91,9 +91,7 @@ import Testing
     try await Sandbox.with(.none) { box in
       let help = try await box.run("help")
       #expect(help.status == 0 && help.stderr == "")
-      for words in [[], ["--help"], ["-h"], ["help"]] where words != [] {
-        #expect(try await box.run(words).stdout == help.stdout)
-      }
+      #expect(try await box.run("--help").stdout == help.stdout)
       let rows = help.stdout.split(separator: "\n").filter { $0.hasPrefix("  ") }
       for page in Self.pages where page != "authctl.1" {
         let name = page.dropFirst("authctl-".utf8.count).dropLast(2)
@@ -179,8 +177,10 @@ import Testing
         #expect(paged.screen == "pager: \n\(first)\nLESS=FRX password=\n", "\(words)")
       }
       let asked = try await box.terminal(
-        ["login", "--help"], env: environment, program: program)
-      #expect(asked.status == 0 && asked.screen == text)
+        ["login", "--help"], answers: [("authctl-login", "\u{4}")], env: environment,
+        program: program)
+      #expect(asked.status == 0)
+      #expect(asked.screen == shown.screen)
     }
   }
 
