@@ -91,7 +91,7 @@ enum Main {
       || hasPair("--errors", "json")
     Console(
       quiet: false, verbosity: 0, errorsAsJSON: asJSON, redactor: Redactor(),
-      environment: environment
+      colour: .given(in: CommandLine.arguments) ?? .auto, environment: environment
     ).report(failure)
     return failure.kind.exitCode
   }

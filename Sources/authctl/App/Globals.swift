@@ -42,7 +42,13 @@ struct Globals: ParsableArguments {
   @Option(
     parsing: .unconditional, help: ArgumentHelp("How errors are written.", valueName: "form"))
   var errors: ErrorForm?
+
+  @Option(
+    parsing: .unconditional, help: ArgumentHelp("When to write colours.", valueName: "when"))
+  var color: ColourChoice?
 }
+
+extension ColourChoice: ExpressibleByArgument {}
 
 /// The form in which errors are printed.
 enum ErrorForm: String, ExpressibleByArgument, CaseIterable {

@@ -5,6 +5,11 @@ internal import AuthKit
 struct StoredSession {
   enum State: String {
     case valid, refreshable, expired, locked
+
+    /// The colours of states that need something from the user.
+    static let colours: [String: Colour] = [
+      expired.rawValue: .red, locked.rawValue: .yellow,
+    ]
   }
 
   var profile: String?

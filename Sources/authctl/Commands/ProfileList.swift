@@ -29,6 +29,7 @@ struct ProfileList: Command {
     // A locked store that shows nothing may hold sessions of any profile.
     let isHidden = sessions?.contains { $0.isHidden } ?? false
     var table = Table(header: ["NAME", "PRESET", "ACCOUNTS", "STATE", "URL"])
+    table.colours = (3, StoredSession.State.colours)
     var values: [JSONValue] = []
     let standard = try app.config().defaultProfile ?? (names.count == 1 ? names[0] : nil)
     for name in names {

@@ -41,6 +41,7 @@ struct Status: Command {
       return 0
     }
     var table = Table(header: ["PROFILE", "ACCOUNT", "STATE", "LEFT", "ORIGIN"])
+    table.colours = (2, StoredSession.State.colours)
     for row in rows {
       table.add(
         [row.profile ?? "?", row.account ?? "?", row.state.rawValue, row.left, row.origin ?? "?"],

@@ -18,6 +18,7 @@ enum Overview {
     }
     var table = Table()
     table.commands = 3
+    table.colours = (2, StoredSession.State.colours)
     for row in rows { table.add(cells(row), marked: row.isDefault) }
     // A hidden session in a locked keyring may belong to any profile: show none as signed out.
     let signedOut = names.filter { name in

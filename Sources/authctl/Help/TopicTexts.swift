@@ -99,10 +99,10 @@ extension Topics {
       http_proxy, HTTPS_PROXY   Proxies. Likewise ALL_PROXY and NO_PROXY.
       CURL_CA_BUNDLE            Authorities to trust, and no others. Likewise
                                 SSL_CERT_FILE and SSL_CERT_DIR.
-      NO_COLOR                  Never colours. CLICOLOR=0: none on a terminal;
-                                CLICOLOR_FORCE=1: always.
-      PAGER                     Shows "authctl help ..." on a terminal, and
-                                nothing else.
+      NO_COLOR                  No colours. CLICOLOR=0: none on a terminal;
+                                CLICOLOR_FORCE=1: always. --color beats them.
+      PAGER                     Shows help that has no manual page on a terminal,
+                                and nothing else (less).
 
     To the program that it runs, exec gives AUTHCTL_URL and AUTHCTL_PROFILE, and
     AUTHCTL_TOKEN or what its options ask for: with --file AUTHCTL_TOKEN_FILE,

@@ -5,7 +5,8 @@ internal import AuthKit
 final class BodySink {
   private enum Target {
     case pipe
-    case terminal(collected: [UInt8], isJSON: Bool)
+    /// Shown on a terminal, or a pipe with `--pretty`.
+    case shown(collected: [UInt8], isJSON: Bool)
     case stream
     /// JSON values, one per line.
     case lines
@@ -25,6 +26,7 @@ final class BodySink {
 
   private let console: Console
   private let isRaw: Bool
+  private let isPretty: Bool
   private let pointers: [String]
   /// The file that is written.
   private(set) var path: String?
@@ -39,6 +41,7 @@ final class BodySink {
   ) throws(Failure) {
     self.console = console
     isRaw = options.raw
+    isPretty = options.pretty
     pointers = options.pointer
     let path =
       isWanted ? try options.path(for: head) : options.file.flatMap { $0 == "-" ? nil : $0 }
@@ -52,10 +55,11 @@ final class BodySink {
       target = .excerpt([])
     } else if isLines, !options.raw {
       target = .lines
-    } else if console.isOutTerminal, !options.raw {
+    } else if console.isOutTerminal || isPretty, !options.raw {
       let type = head.mediaType ?? ""
       let isJSON = type.ends(withBytesOf: "json")
-      target = .terminal(collected: [], isJSON: isJSON && !Self.isStream(head))
+      target = .shown(
+        collected: [], isJSON: (isJSON || isPretty) && !Self.isStream(head))
     } else {
       target = .pipe
     }
@@ -102,13 +106,13 @@ final class BodySink {
       collected.append(bytes)
     case .excerpt(let held):
       target = .excerpt(held + bytes.prefix(Self.excerptSize * 5 - held.count))
-    case .terminal(var collected, let isJSON):
+    case .shown(var collected, let isJSON):
       target = .withheld
       collected.append(contentsOf: bytes)
-      if !isJSON || collected.count > Self.largestPretty {
+      if !isJSON || collected.count > (isPretty ? Self.largestParsed : Self.largestPretty) {
         try show(collected)
       } else {
-        target = .terminal(collected: collected, isJSON: true)
+        target = .shown(collected: collected, isJSON: true)
       }
     }
   }
@@ -121,7 +125,7 @@ final class BodySink {
     case .file(let file): try file.commit()
     case .excerpt(let bytes): excerpt(bytes)
     case .values(let collected, let file): try writeValues(of: collected, to: file)
-    case .terminal(let collected, _):
+    case .shown(let collected, _):
       if let json = try? JSONText(ByteBuffer(collected)) {
         try show(json)
       } else if !collected.isEmpty {
@@ -150,7 +154,7 @@ final class BodySink {
       if let file {
         try Self.write(value) { (bytes) throws(Failure) in try file.write(bytes) }
         try Self.write([UInt8(ascii: "\n")], to: file)
-      } else if console.isOutTerminal, !isRaw {
+      } else if console.isOutTerminal || isPretty, !isRaw {
         try show(value)
       } else {
         try Self.write(value) { (bytes) throws(Failure) in try console.write(bytes, as: .asIs) }
@@ -182,7 +186,7 @@ final class BodySink {
   }
 
   private func show(_ bytes: [UInt8]) throws(Failure) {
-    if bytes.withUnsafeBytes({ DisplayText.looksBinary($0) }) {
+    if console.isOutTerminal, bytes.withUnsafeBytes({ DisplayText.looksBinary($0) }) {
       target = .withheld
       console.notice("The body is binary and not shown: -o FILE saves it, --raw shows it anyway.")
       return

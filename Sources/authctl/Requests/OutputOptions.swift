@@ -48,6 +48,9 @@ struct OutputOptions: ParsableArguments {
   @Flag(help: "The body as it is, on a terminal too.")
   var raw = false
 
+  @Flag(help: "Indent a JSON answer, also in a pipe.")
+  var pretty = false
+
   @Option(
     name: [.customShort("w", allowingJoined: true), .customLong("write-out")],
     parsing: .unconditional,
@@ -96,6 +99,13 @@ struct OutputOptions: ParsableArguments {
     }
     guard !dryRun || !asCurl else {
       throw Failure(.usage, "--dry-run and --as-curl exclude each other")
+    }
+    guard !pretty || !raw else {
+      throw Failure(.usage, "--pretty and --raw cannot be used together")
+    }
+    guard !pretty || !remoteName && file.map({ $0 == "-" }) ?? true else {
+      throw Failure(
+        .usage, "--pretty is for standard output", hint: "without -o and -O, redirect it: > FILE")
     }
     guard remoteName || !serverName else { throw Failure(.usage, "-J goes with -O") }
     var settled = self

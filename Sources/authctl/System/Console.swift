@@ -7,8 +7,9 @@ internal import Glibc
 final class Console {
   /// How often `-v` was given.
   let verbosity: Int
-  /// Whether to write ANSI colours there: https://no-color.org, https://bixense.com/clicolors
+  /// Whether to write ANSI colours to standard output.
   let usesColourOut: Bool
+  private let usesColourErr: Bool
 
   /// The terminal that a table on standard output must fit; nil if it is not a terminal.
   let room: Table.Room?
@@ -25,16 +26,18 @@ final class Console {
   ///   - quiet: no notices and no warnings (`-q`).
   ///   - verbosity: how often `-v` was given.
   ///   - errorsAsJSON: `--json`, `--errors json` or `AUTHCTL_ERRORS=json`.
-  ///   - environment: for the variables that choose colours.
+  ///   - colour: `--color`.
+  ///   - environment: for the variables that choose colours and the locale.
   init(
     quiet: Bool, verbosity: Int, errorsAsJSON: Bool, redactor: Redactor,
-    environment: [String: String]
+    colour: ColourChoice = .auto, environment: [String: String]
   ) {
     isQuiet = quiet
     self.verbosity = verbosity
     self.errorsAsJSON = errorsAsJSON
     self.redactor = redactor
-    usesColourOut = Self.usesColour(onTerminal: output.isTerminal, environment)
+    usesColourOut = colour.usesColour(onTerminal: output.isTerminal, environment)
+    usesColourErr = colour.usesColour(onTerminal: errors.isTerminal, environment)
     let ellipsis = Self.isUTF8(environment) ? "\u{2026}" : "..."
     room =
       output.isTerminal ? Table.Room(columns: output.columns ?? 80, ellipsis: ellipsis) : nil
@@ -88,7 +91,20 @@ final class Console {
   ///
   /// - Throws: `failed` when they cannot be written.
   func out(_ table: Table) throws(Failure) {
-    try write(Array(table.lines(in: room).flatMap { Array($0.utf8) + [UInt8(ascii: "\n")] }))
+    try out(lines: table.lines(in: room, colours: usesColourOut))
+  }
+
+  /// Prints lines that are safe for a terminal and may have colours.
+  ///
+  /// - Throws: `failed` when they cannot be written.
+  func out(lines: [String]) throws(Failure) {
+    try write(Array(lines.flatMap { Array($0.utf8) + [UInt8(ascii: "\n")] }), as: .asIs)
+  }
+
+  /// Returns `text`, which is safe for a terminal, in a colour if standard output has colours.
+  func painted(_ text: String, _ colour: Colour?) -> String {
+    guard usesColourOut, let colour else { return text }
+    return colour.painting(text)
   }
 
   /// Writes all of `bytes`, on a terminal in a form that is safe for it.
@@ -152,7 +168,9 @@ final class Console {
   }
 
   /// Prints a warning that `-q` does not silence.
-  func insist(_ text: String) { complain(laidOut("authctl: warning: " + shown(text))) }
+  func insist(_ text: String) {
+    complain(laidOut("authctl: warning: " + shown(text)), marked: ("authctl: warning:", .yellow))
+  }
 
   /// Prints a line of foreign text that the caller has marked as such.
   func remark(_ line: String) {
@@ -189,7 +207,7 @@ final class Console {
     var lines = [laidOut("authctl: " + shown(failure.message))]
     lines += server.map { laidOut("server: " + $0) }
     if let hint = failure.hint { lines.append(laidOut(hint: exact(hint))) }
-    complain(lines.joined(separator: "\n"))
+    complain(lines.joined(separator: "\n"), marked: ("authctl:", .red))
   }
 
   /// Returns the failure as an object (design 2), masked.
@@ -236,9 +254,16 @@ final class Console {
 
   // One write(2), so that processes which share the stream do not mix their lines. An error of
   // standard error cannot be reported anywhere.
-  private func complain(_ text: String) {
+  private func complain(_ text: String, marked: (prefix: String, colour: Colour)? = nil) {
     passing(nil)
-    Array((text + "\n").utf8).withUnsafeBytes { _ = errors.write($0) }
+    guard usesColourErr, let marked, text.utf8.starts(with: marked.prefix.utf8) else {
+      Array((text + "\n").utf8).withUnsafeBytes { _ = errors.write($0) }
+      return
+    }
+    let rest = text.utf8.dropFirst(marked.prefix.utf8.count) + [UInt8(ascii: "\n")]
+    let shown = isErrTerminal ? StandardStream.safe(Array(rest)) : Array(rest)
+    (Array(marked.colour.painting(marked.prefix).utf8) + shown)
+      .withUnsafeBytes { _ = errors.write($0, as: .asIs) }
   }
 
   // MARK: Rules
@@ -289,14 +314,6 @@ final class Console {
     let values = ["LC_ALL", "LC_CTYPE", "LANG"].compactMap { environment[$0] }
     let name = (values.first { !$0.isEmpty } ?? "").asciiLowercased
     return name.contains(bytesOf: "utf-8") || name.contains(bytesOf: "utf8")
-  }
-
-  private static func usesColour(onTerminal: Bool, _ environment: [String: String]) -> Bool {
-    func value(_ name: String) -> String { environment[name] ?? "" }
-    if !value("NO_COLOR").isEmpty { return false }
-    let force = value("CLICOLOR_FORCE")
-    if !force.isEmpty && force != "0" { return true }
-    return onTerminal && value("CLICOLOR") != "0" && value("TERM") != "dumb"
   }
 
   private static func dieOfBrokenPipe() {

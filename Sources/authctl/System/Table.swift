@@ -16,6 +16,8 @@ struct Table {
   var header: [String]?
   /// The column of commands to paste, which are shown whole or not at all.
   var commands: Int?
+  /// The colours of a column's cells, by their first words.
+  var colours: (column: Int, words: [String: Colour]) = (0, [:])
   private var rows: [(marked: Bool, cells: [String])] = []
 
   init(header: [String]? = nil) { self.header = header }
@@ -27,8 +29,10 @@ struct Table {
 
   /// Returns the lines, header first.
   ///
-  /// - Parameter room: the terminal, in which no line wraps: the longest columns are shortened.
-  func lines(in room: Room? = nil) -> [String] {
+  /// - Parameters:
+  ///   - room: the terminal, in which no line wraps: the longest columns are shortened.
+  ///   - usesColours: whether to use the colours.
+  func lines(in room: Room? = nil, colours usesColours: Bool = false) -> [String] {
     var all = (header.map { [(marked: false, cells: $0)] } ?? []) + rows
     var widths = Self.widths(all.map(\.cells))
     if let room {
@@ -50,13 +54,19 @@ struct Table {
     return all.map { row in
       var line = row.marked ? "* " : "  "
       for (column, cell) in row.cells.enumerated() {
-        line += cell
+        line += usesColours && column == colours.column ? painted(cell) : cell
         // If the rest of the row is empty, add no blanks at the end of the line.
         guard row.cells[(column + 1)...].contains(where: { !$0.isEmpty }) else { break }
         line += String(repeating: " ", count: widths[column] - Self.width(of: cell) + 2)
       }
       return line
     }
+  }
+
+  private func painted(_ cell: String) -> String {
+    let word = String(decoding: cell.utf8.prefix { $0 != UInt8(ascii: " ") }, as: UTF8.self)
+    guard let colour = colours.words[word] else { return cell }
+    return colour.painting(cell)
   }
 
   private static func widths(_ rows: [[String]]) -> [Int] {
