@@ -139,6 +139,7 @@ extension RecipeClient {
     session.expiresAt = tokens.expiresAt
     session.lifetime = tokens.lifetime
     session.cookies = tokens.cookies
+    session.sessionCookie = tokens.sessionCookie
     session.refreshable = canRefresh(session)
     // Check now that requests can carry the session, not at the first request.
     do {

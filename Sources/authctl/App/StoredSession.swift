@@ -4,11 +4,11 @@ internal import AuthKit
 /// A stored session, as `status`, `profile list` and bare `authctl` show it.
 struct StoredSession {
   enum State: String {
-    case valid, refreshable, expired, locked
+    case valid, refreshable, expired, refused, locked
 
     /// The colours of states that need something from the user.
     static let colours: [String: Colour] = [
-      expired.rawValue: .red, locked.rawValue: .yellow,
+      expired.rawValue: .red, refused.rawValue: .red, locked.rawValue: .yellow,
     ]
   }
 
@@ -84,6 +84,10 @@ struct StoredSession {
     isRefreshable = session.isRenewable
     keepsCommand = session.reauthentication != nil
     isPassword = session.keepsPassword
+    if session.isRefused {
+      state = .refused
+      return
+    }
     state = (secondsLeft ?? 1) > 0 ? .valid : isRefreshable ? .refreshable : .expired
   }
 
@@ -93,7 +97,7 @@ struct StoredSession {
   /// The text of the column LEFT.
   var left: String {
     switch state {
-    case .locked: "-"
+    case .locked, .refused: "-"
     case .refreshable: keepsCommand ? "by command" : "-"
     case .valid, .expired:
       (secondsLeft.map { Timestamp.spoken($0) } ?? (state == .valid ? "not told" : "-"))

@@ -73,7 +73,7 @@ struct ProfileList: Command {
   }
 
   private static func state(_ sessions: [StoredSession]) -> String {
-    let order: [StoredSession.State] = [.valid, .refreshable, .locked, .expired]
+    let order: [StoredSession.State] = [.valid, .refreshable, .locked, .expired, .refused]
     return order.first { state in sessions.contains { $0.state == state } }?.rawValue
       ?? "signed out"
   }

@@ -200,7 +200,17 @@ enum CommandFinder {
     // Without `--`, the parser takes the program's options for those of exec.
     let form = command == Exec.name && !words.contains("--") ? Exec.form : nil
     return Failure(
-      .usage, first + text.dropFirst(), hint: hint ?? form ?? "authctl help \(command)")
+      .usage, first + text.dropFirst(),
+      hint: hint ?? example(for: text) ?? form ?? "authctl help \(command)")
+  }
+
+  /// Returns the form of the value that the parser's message calls invalid.
+  private static func example(for message: String) -> String? {
+    guard message.contains(bytesOf: "is invalid for") else { return nil }
+    if message.contains(bytesOf: "<duration>") {
+      return "a duration is 30, 30s, 5m, 24h or 7d"
+    }
+    return message.contains(bytesOf: "<rate>") ? "a rate is 20/s, 100/m or 5000/h" : nil
   }
 }
 

@@ -54,6 +54,8 @@ enum Overview {
     case .valid:
       let left = row.secondsLeft.map { ", \(Timestamp.spoken($0)) left" } ?? ""
       return names + ["valid\(left)\(row.isRefreshable ? ", renews itself" : "")", ""]
+    case .refused:
+      return names + ["refused", row.profile.flatMap { Suggestion.login($0).command } ?? ""]
     case .expired:
       let ago = row.secondsLeft.map { " \(Timestamp.spoken(-$0)) ago" } ?? ""
       return names + ["expired\(ago)", row.profile.flatMap { Suggestion.login($0).command } ?? ""]

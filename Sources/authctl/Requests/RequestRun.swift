@@ -26,11 +26,6 @@ struct RequestRun {
     }
     body = try data.body(for: method, app.environment)
     accepted = try options.status.accepted()
-    if options.fail {
-      throw Failure(
-        .usage, "-f is not needed: an HTTP error already ends with 4 or 5",
-        hint: "--ok 404 or --ignore-status makes one end with 0")
-    }
     try app.checkTarget(target)
     try options.pages.check(method: method, options.output)
     guard options.maximumRedirects >= 0 else {

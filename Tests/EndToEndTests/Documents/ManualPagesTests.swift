@@ -37,6 +37,20 @@ import Testing
     }
   }
 
+  /// groff's own title for the first section is "BSD General Commands Manual".
+  @Test func pagesNameTheirOwnVolume() async throws {
+    try await Sandbox.with(.none) { box in
+      for page in ["authctl.1", "authctl-get.1", "authctl-profile.5"] {
+        let shown = try await box.run(
+          "-l", "\(Source.root)/man/\(page)", env: ["MANWIDTH": "80", "MAN_KEEP_FORMATTING": nil],
+          program: "/usr/bin/man")
+        let lines = shown.stdout.split(separator: "\n")
+        #expect(shown.status == 0 && lines.first?.contains("  authctl manual  ") == true, "\(page)")
+        #expect(lines.last?.hasPrefix("authctl  ") == true && !shown.stdout.contains("BSD"))
+      }
+    }
+  }
+
   @Test func examplesOfProfilesHaveNoMistakes() async throws {
     try await Sandbox.with(.none) { box in
       let blocks = ShellBlock.all(inPage: try Source.text("man/authctl-profile.5"))

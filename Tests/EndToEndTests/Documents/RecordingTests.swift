@@ -19,7 +19,8 @@ import Testing
           words.dropFirst().map(String.init),
           answers: isLogin ? [("Password for", "correct horse battery\n")] : [],
           env: [
-            "XDG_CONFIG_HOME": nil, "XDG_STATE_HOME": nil, "TERM": "xterm-256color", "NO_COLOR": nil,
+            "XDG_CONFIG_HOME": nil, "XDG_STATE_HOME": nil, "TERM": "xterm-256color",
+            "NO_COLOR": nil,
           ])
         #expect(run.status == 0, "\(typed): \(run.screen)")
         lines.append("\u{1B}[1m$ \(typed)\u{1B}[0m")

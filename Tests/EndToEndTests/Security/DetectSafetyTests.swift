@@ -90,7 +90,8 @@ import Testing
           #expect(run.status <= 1, "\(run.stderr)")
           // Whatever is proposed is for the origin that was asked.
           for line in run.stdout.split(separator: "\n") where line.hasPrefix("Next: ") {
-            #expect(line.hasPrefix("Next: authctl profile add 127.0.0.1 \(api.url) "), "\(line)")
+            let next = "Next: authctl profile add \(api.profileName) \(api.url) "
+            #expect(line.hasPrefix(next), "\(line)")
             #expect(!line.contains(other.authority))
           }
           Look.expectBare(api)
@@ -343,7 +344,8 @@ import Testing
           let own = [
             "Tried: ", "possible: ", "likely: ", "certain: ", "  ", "{", "authctl: nothing known ",
           ]
-          let isNext = line.hasPrefix("Next: authctl profile add 127.0.0.1 \(api.url) --preset ")
+          let next = "Next: authctl profile add \(api.profileName) \(api.url) --preset "
+          let isNext = line.hasPrefix(next)
           let isHint = line.hasPrefix("hint: describe it: ") && run.status == 1
           #expect(own.contains { line.hasPrefix($0) } || isNext || isHint, "\(line)")
         }
