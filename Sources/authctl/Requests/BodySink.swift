@@ -30,6 +30,8 @@ final class BodySink {
   private let pointers: [String]
   /// The file that is written.
   private(set) var path: String?
+  /// The size of the file that was saved.
+  private(set) var savedSize: Int?
   /// Whether output has left this process, or may have.
   private var hasWritten = false
   private var target: Target
@@ -122,7 +124,9 @@ final class BodySink {
     switch target {
     case .pipe, .lines, .withheld: break
     case .stream: try console.endText()
-    case .file(let file): try file.commit()
+    case .file(let file):
+      try file.commit()
+      if file.isTemporary { savedSize = file.count }
     case .excerpt(let bytes): excerpt(bytes)
     case .values(let collected, let file): try writeValues(of: collected, to: file)
     case .shown(let collected, _):
@@ -163,6 +167,7 @@ final class BodySink {
     }
     if let failure = found.failure { throw failure }
     try file?.commit()
+    if let file, file.isTemporary { savedSize = file.count }
   }
 
   /// Writes a text as it is, anything else as compact JSON.

@@ -45,7 +45,7 @@ struct OutputOptions: ParsableArguments {
       "Of a JSON answer this value alone: /data/0/id; text as it is.", valueName: "pointer"))
   var pointer: [String] = []
 
-  @Flag(help: "The body as it is, on a terminal too.")
+  @Flag(help: "The body as it came: not decoded, on a terminal too.")
   var raw = false
 
   @Flag(help: "Indent a JSON answer, also in a pipe.")

@@ -31,7 +31,7 @@ struct RequestRun {
     guard options.maximumRedirects >= 0 else {
       throw Failure(.usage, "--max-redirs must be 0 or more")
     }
-    observers = try TransferObservers(app, options)
+    observers = try TransferObservers(app, options, sendsBody: !body.isEmpty)
   }
 
   func run() throws(Failure) -> Int32 {
@@ -124,6 +124,7 @@ struct RequestRun {
         try sink?.receiveBody(bytes)
       }
       try sink?.finish()
+      observers.tellSaved(sink)
     } catch {
       sink?.abandon()
       try end(error.kind.exitCode, error)
