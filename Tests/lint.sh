@@ -141,9 +141,9 @@ keys=$(grep -nHPi '^\s*\[?[\w."]*(command|exec|program)[\w."]*\s*[]=]' \
   Sources/AuthKit/Profiles/Presets/*.toml)
 [ -z "$keys" ] || report 'no profile key may name something to run' <<<"$keys"
 
-# README.md and the rules are one page each, so that readers can search them; generated files and
+# README.md, the promises and the rules are one page each, so that readers can search them; generated files and
 # pictures are not read as code.
-large=$(find . \( -path './.*' -o -path ./README.md -o -path ./docs/security.md \) -prune -o \
+large=$(find . \( -path './.*' -o -path ./README.md -o -path ./docs/design.md -o -path ./docs/security.md \) -prune -o \
   -type f -size +19999c \
   -printf '%P: %s bytes\n')
 [ -z "$large" ] || report 'a file has less than 20 kB' <<<"$large"

@@ -113,9 +113,11 @@ END {
   sub(/\.$/, "", short)
   if (short !~ /^.[A-Z]/) short = tolower(substr(short, 1, 1)) substr(short, 2)
   print ".\\\" Made by make docs of authctl " words " --help and man/parts; not to be edited."
+  # The volume: groff has a title for each section, and man(7) shows it as that of the system.
+  print ".ds doc-volume-ds-authctl authctl manual"
   print ".Dd " date
-  print ".Dt AUTHCTL-" toupper(name) " 1"
-  print ".Os"
+  print ".Dt AUTHCTL-" toupper(name) " 1 authctl"
+  print ".Os authctl"
   print ".Sh NAME"
   print ".Nm authctl-" name
   print ".Nd " words_of(short)

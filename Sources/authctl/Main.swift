@@ -55,9 +55,7 @@ enum Main {
     case .version(let asJSON):
       return write(
         (asJSON ? Libraries.json.serialized() : release) + "\n")
-    case .help(let command):
-      let text = command == Authctl.self ? HelpScreen.text : HelpScreen.text(of: command)
-      return write(text + "\n")
+    case .help(let text): return write(text + "\n")
     case .manual(let page, let text):
       Manual(environment: environment, before: before).show(page: page, text: text)
       return write(text + "\n")
@@ -105,7 +103,7 @@ enum Main {
       || hasPair("--errors", "json")
     Console(
       quiet: false, verbosity: 0, errorsAsJSON: asJSON, redactor: Redactor(),
-      environment: environment
+      colour: .given(in: CommandLine.arguments) ?? .auto, environment: environment
     ).report(failure)
     return failure.kind.exitCode
   }

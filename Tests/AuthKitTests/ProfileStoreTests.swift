@@ -291,17 +291,21 @@ private func failure(_ body: () throws -> Void) -> Failure? {
 
   @Test(
     arguments: [
-      ("api.shop.example", [], "shop"), ("shop.example", [], "shop"),
-      ("www.api.bank.de", [], "bank"),
-      ("API.Shop.example", [], "shop"), ("localhost", [], "localhost"), ("api", [], "api"),
-      ("api.shop.example", ["shop"], "api.shop.example"),
-      ("api.shop.example", ["shop", "api.shop.example"], "api.shop.example-2"),
-      ("127.0.0.1", [], "127.0.0.1"), ("127.0.0.1", ["127.0.0.1"], "127.0.0.1-2"),
-      ("[::1]", [], "1-"), ("x!y.example", [], "x-y"), ("_srv.example", [], "srv"),
-      ("foo.toml", ["foo"], "foo-toml"), ("", [], "api"),
+      ("https://api.shop.example", [], "shop"), ("http://shop.example:8080", [], "shop"),
+      ("https://www.api.bank.de", [], "bank"), ("https://API.Shop.example", [], "shop"),
+      ("http://localhost:8080", [], "localhost"), ("https://api", [], "api"),
+      ("https://api.shop.example", ["shop"], "api.shop.example"),
+      ("https://api.shop.example", ["shop", "api.shop.example"], "api.shop.example-2"),
+      ("http://127.0.0.1", [], "127-0-0-1"), ("http://127.0.0.1:80", [], "127-0-0-1"),
+      ("https://127.0.0.1:80", [], "127-0-0-1-80"),
+      ("http://127.0.0.1:8080", [], "127-0-0-1-8080"),
+      ("http://127.0.0.1:8080", ["127-0-0-1-8080"], "127-0-0-1-8080-2"),
+      ("http://[::1]", [], "1"), ("http://[2001:db8::1]:8080", [], "2001-db8-1-8080"),
+      ("https://x_y.example", [], "x_y"), ("https://_srv.example", [], "srv"),
+      ("https://foo.toml", ["foo"], "foo-toml"),
     ] as [(String, [String], String)])
-  func namesOfHosts(host: String, taken: [String], name: String) {
-    #expect(ProfileStore.name(fromHost: host, taken: taken) == name)
+  func namesOfHosts(url: String, taken: [String], name: String) throws {
+    #expect(ProfileStore.name(for: try WebURL(url, from: .person).origin, taken: taken) == name)
     #expect(ProfileStore.isName(name))
   }
 }

@@ -41,7 +41,7 @@ package enum Suggestion: Equatable, Sendable {
     case .logoutFrom(let store, let profile, let account):
       ["logout"] + (profile.map { ["-p", $0] } ?? []) + (account.map { ["-u", $0] } ?? ["--all"])
         + ["--store", store]
-    case .showProfile(let profile): ["profile", "show", profile]
+    case .showProfile(let profile): ["profile", "show", profile, "--all"]
     case .setProfile(let profile, let setting): ["profile", "set", profile, setting]
     case .unlockStore: ["store", "unlock"]
     case .doctor(let profile): ["doctor"] + (profile.map { ["-p", $0] } ?? [])

@@ -1,8 +1,10 @@
 /// Detects how to use an API with GET and OPTIONS requests that carry no credential, only to the origin that
 /// was named (rule A13).
 package struct Detector {
-  /// The maximum number of requests.
+  /// The maximum number of requests, and of those to the root of a URL with a path: `/` and the
+  /// descriptions.
   static let mostRequests = 12
+  package static let mostAtRoot = 6
   /// The limits of a response: its bytes, and the seconds to wait for it.
   static let mostBytes = 2 << 20
   static let seconds: Double = 10
@@ -10,6 +12,7 @@ package struct Detector {
   private let base: WebURL
   private let http: HTTPClient
   private let profile: Profile
+  private let most: Int
   private var detection: Detection
   /// By path, with `OPTIONS ` before it for another method than GET.
   private var answers: [String: RecipeResponse] = [:]
@@ -21,7 +24,9 @@ package struct Detector {
   /// A detector for the API of `profile`, which needs no recipe.
   ///
   /// - Throws: `Failure` of kind `origin_refused` for plain HTTP to another machine.
-  package init(_ profile: Profile, base: WebURL, http: HTTPClient) throws(Failure) {
+  package init(
+    _ profile: Profile, base: WebURL, http: HTTPClient, most: Int = mostRequests
+  ) throws(Failure) {
     guard base.origin.isSecure || base.origin.isLoopback else {
       throw Failure(
         .originRefused, "detection asks by https, or this machine: not \(base.origin)",
@@ -29,6 +34,7 @@ package struct Detector {
     }
     self.profile = profile
     self.base = base
+    self.most = most
     self.http = http
     detection = Detection(url: Self.base(base.origin, base.path))
   }
@@ -91,7 +97,7 @@ package struct Detector {
 
   private mutating func ask(_ path: String, by method: String = "GET") throws(Failure) {
     let place = method == "GET" ? path : "\(method) \(path)"
-    guard answers[place] == nil, detection.tried.count < Self.mostRequests else { return }
+    guard answers[place] == nil, detection.tried.count < most else { return }
     let isFirst = detection.tried.isEmpty
     // Well-known paths and product marks are at the root of the origin; documents below the base.
     let isDocument = Self.documents.contains(path) || path == "/"

@@ -222,6 +222,11 @@ package struct CookieJar: Sendable, Equatable {
     return .stored
   }
 
+  /// Returns when the cookie `name` expires; nil if the server did not say, or there is none.
+  func end(ofCookie name: String) -> Timestamp? {
+    cookies.last { $0.name.utf8.elementsEqual(name.utf8) }?.expires
+  }
+
   /// Returns the value of the Cookie header for a request; `nil` when no cookie matches.
   ///
   /// - Parameters:

@@ -80,6 +80,7 @@ package struct Exchange {
       ? try client.settings(carryingSecretsTo: request.url.origin) : try client.plainSettings()
     settings.totalTimeout = try timeLeft()
     settings.compressed = client.options.compressed
+    settings.decodes = !client.options.raw && (client.options.compressed || !asksForCodedBytes)
     settings.insecure = client.options.insecure
     settings.pinnedKey = client.options.pinnedKey
     if isHome, client.options.clientCertificate != nil { client.showCertificate(&settings) }
@@ -160,6 +161,12 @@ package struct Exchange {
         .originRefused, "refused to send the request's body to another origin: redirect to \(shown)"
       )
     }
+  }
+
+  /// Whether the request asks for a part of the bytes on the wire, or for an encoding by a header
+  /// of the user's own: these bytes are the answer.
+  private var asksForCodedBytes: Bool {
+    request.headers.contains { ["range", "accept-encoding"].contains($0.name.asciiLowercased) }
   }
 
   /// Returns the seconds left by `timeLimit` and by `-m`, which counts from the command's start.

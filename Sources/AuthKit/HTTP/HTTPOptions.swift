@@ -40,8 +40,10 @@ package struct HTTPOptions {
   package var connectTimeout: Double?
   /// `-m`, seconds.
   package var totalTimeout: Double?
-  /// Whether to request a compressed answer and decompress it (`--compressed`).
+  /// Whether to request a compressed answer (`--compressed`).
   package var compressed = false
+  /// Whether to leave a compressed answer as it is (`--raw`).
+  package var raw = false
   /// `--trace`.
   package var trace: TraceSink?
   /// Receives the progress of the request on the command line, in bytes; an unknown total is nil.

@@ -77,6 +77,18 @@ package struct ResponseHead: Sendable {
     }
   }
 
+  /// Whether its body can be decoded with the encodings `known`; no for an archive, which some
+  /// servers send with the encoding of its own bytes.
+  func isDecodable(by known: [String]) -> Bool {
+    let archives = ["application/gzip", "application/x-gzip", "application/x-tgz"]
+    if let type = mediaType, archives.contains(type) { return false }
+    return all("Content-Encoding").allSatisfy { value in
+      value.utf8.split(separator: UInt8(ascii: ",")).allSatisfy {
+        known.contains(String(decoding: $0, as: UTF8.self).trimmingSpaces.asciiLowercased)
+      }
+    }
+  }
+
   /// Whether the answer is an HTML page, meant for a browser.
   var isPage: Bool { mediaType == "text/html" }
 

@@ -13,8 +13,10 @@ package struct TransferSettings {
   package var largestBody: Int?
   /// The kind of failure when the answer is too long.
   private(set) var tooLong = Failure.Kind.failed
-  /// Whether to request a compressed answer and decode it.
+  /// Whether to request a compressed answer.
   package var compressed = false
+  /// Whether to decode a compressed answer, requested or not, by its Content-Encoding.
+  var decodes = true
   var insecure = false
   var caFile: String?
   var caFolder: String?

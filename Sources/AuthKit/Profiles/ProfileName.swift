@@ -17,20 +17,18 @@ extension ProfileStore {
     }
   }
 
-  /// Returns a name for a profile from its host: the first label other than `api` and `www`, or the
-  /// whole host if that is taken or an address; then with a number.
-  package static func name(fromHost host: String, taken: [String]) -> String {
-    let bytes = Array(host.asciiLowercased.utf8)
+  /// Returns a name for a profile: of a host name the first label other than `api` and `www`, or all
+  /// of it if that is taken; of an address all of it and the port, `127-0-0-1-8080`; then with a
+  /// number.
+  package static func name(for origin: Origin, taken: [String]) -> String {
+    let bytes = Array(origin.host.asciiLowercased.utf8)
     let labels = bytes.split(separator: UInt8(ascii: "."))
-    let isAddress =
-      bytes.contains(UInt8(ascii: ":"))
-      || bytes.allSatisfy { $0 == UInt8(ascii: ".") || $0.isDigit }
     let label = labels.first { !$0.elementsEqual("api".utf8) && !$0.elementsEqual("www".utf8) }
-    let whole = fitted(bytes[...])
-    if !isAddress, let label {
+    if !origin.isAddress, let label {
       let short = fitted(label)
       if !taken.contains(short) { return short }
     }
+    let whole = origin.isAddress ? name(ofAddress: origin) : fitted(bytes[...])
     if !taken.contains(whole) { return whole }
     var number = 2
     while true {
@@ -39,6 +37,13 @@ extension ProfileStore {
       if !taken.contains(numbered) { return numbered }
       number += 1
     }
+  }
+
+  /// A port that is the scheme's default is left out, as in a URL.
+  private static func name(ofAddress origin: Origin) -> String {
+    let address = origin.description.utf8.drop { $0 != UInt8(ascii: "/") }.dropFirst(2)
+    let words = address.split { !$0.isLetterOrDigit }.map { String(decoding: $0, as: UTF8.self) }
+    return words.joined(separator: "-")
   }
 
   /// Makes a valid name from any bytes.

@@ -237,6 +237,9 @@ package final class ProtectedBatch {
         try collect(bytes, job)
       }
       if let rejection { return try refused(job, rejection) }
+      if let session = carried?.session, let status = job.head?.status {
+        keeper.noteAnswer(status, to: session)
+      }
       if job.generation == generation { carried?.lease.wasAccepted(isRepeat: job.isRepeat) }
       job.finish(Outcome(head: job.head, body: job.body, failure: nil))
       forget(job)

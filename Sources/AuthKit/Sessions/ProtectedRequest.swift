@@ -178,7 +178,11 @@ extension SessionKeeper {
     } onBody: { (bytes) throws(Failure) in
       try receiveBody(bytes, &attempt, onHead, onBody)
     }
-    return try rejection(&attempt, onHead, onBody)
+    let rejection = try rejection(&attempt, onHead, onBody)
+    if rejection == nil, attempt.hops != nil {
+      noteAnswer(attempt.head.status, to: carried.session)
+    }
+    return rejection
   }
 
   /// Passes the head of the answer on, or holds it back until the verdict is clear.
@@ -187,6 +191,7 @@ extension SessionKeeper {
     _ session: inout Session, _ onHead: HTTPClient.OnHead
   ) throws(Failure) {
     if let page = hops.signInPage, head.isPage {
+      noteRefusal(of: session)
       throw expired(session, .rejected, .signInPage(page))
     }
     if hops.carriedCredential {
@@ -340,7 +345,7 @@ extension SessionKeeper {
     guard cookies != nil || tokens != nil else { return }
     var changed = session
     if let tokens { changed = changed.renewed(with: tokens, now: clock()) }
-    if let cookies { changed.cookies = cookies }
+    if let cookies { changed.take(cookies, now: clock()) }
     // The answer is valid all the same: a failure to store is only a warning.
     do throws(Failure) {
       _ = try api.requestHeaders(api.values(of: changed))
@@ -366,7 +371,9 @@ extension SessionKeeper {
     return failure
   }
 
+  /// Marks a refused session that nothing could replace, and returns the failure.
   func rejected(_ session: Session, _ answer: RecipeResponse) -> Failure {
+    noteRefusal(of: session)
     var failure: Failure
     if let variable = session.variable {
       failure = Failure(

@@ -191,6 +191,7 @@ extension SessionKeeper {
     var stored = used
     stored.values[.refreshToken] = nil
     stored.refreshable = false
+    if reason == .rejected { stored.isRefused = true }
     try? write(stored)
     var failure = expired(stored, reason, .renewalRefused)
     let words = answer.words
@@ -230,6 +231,7 @@ extension SessionKeeper {
     } catch  where error.kind == .credentialsRefused {
       var stored = stored
       stored.reauthentication = nil
+      if reason == .rejected { stored.isRefused = true }
       try? write(stored)
       var failure = expired(stored, reason, .passwordRefused)
       failure.server = error.server

@@ -17,6 +17,9 @@ package final class SessionKeeper {
   /// Blocks the signals that would end this process until the returned function is called.
   package var holdSignals: () -> () -> Void = { {} }
 
+  /// The marks that this process has stored, by login ID.
+  private var marks: [String: Bool] = [:]
+
   var profile: Profile { api.profile }
 
   /// - Parameters:
@@ -73,7 +76,34 @@ package final class SessionKeeper {
         return
       }
       if let tokens { stored = stored.renewed(with: tokens, now: clock()) }
-      for cookie in cookies { stored.cookies.store(cookie, now: clock()) }
+      var jar = stored.cookies
+      for cookie in cookies { jar.store(cookie, now: clock()) }
+      stored.take(jar, now: clock())
+      try write(stored)
+    }
+  }
+
+  // MARK: - Refusals
+
+  /// Marks the stored session as refused, for `status`; a session of a variable has no mark.
+  func noteRefusal(of session: Session) { mark(session, refused: true) }
+
+  /// Takes the mark away after an answer with `status` to a request that carried the session.
+  func noteAnswer(_ status: Int, to session: Session) {
+    if (200...299).contains(status) { mark(session, refused: false) }
+  }
+
+  private func mark(_ session: Session, refused: Bool) {
+    guard session.variable == nil, (marks[session.loginID] ?? session.isRefused) != refused else {
+      return
+    }
+    marks[session.loginID] = refused
+    // A mark that cannot be stored is left out: nothing but `status` depends on it.
+    try? locked(session.account) { () throws(Failure) in
+      guard var stored = try read(session.account), stored.loginID == session.loginID,
+        stored.isRefused != refused, !refused || !isNewer(stored, than: session)
+      else { return }
+      stored.isRefused = refused
       try write(stored)
     }
   }
@@ -322,7 +352,9 @@ extension Session {
     fresh.lifetime = tokens.lifetime
     fresh.cookies = tokens.cookies
     fresh.notes.merge(tokens.notes) { $1 }
+    fresh.sessionCookie = tokens.sessionCookie
     fresh.obtainedAt = now
+    fresh.isRefused = false
     return fresh
   }
 }

@@ -348,6 +348,8 @@ package final class RecipeClient {
     var lifetime: Double?
     var account: String?
     var cookies = CookieJar()
+    /// The cookie whose end is the session's, where the answer says no other.
+    var sessionCookie: String?
     /// Where the token was found, if in none of the named places.
     var guessedPlace: String?
     /// Further values that are no secrets, by the names that the session keeps them by.
@@ -394,6 +396,11 @@ package final class RecipeClient {
     guard profile.recipe.request.cookies else { return tokens }
     tokens.cookies = try answer.cookies(now: now)
     for cookie in tokens.cookies.cookies { redactor.learn(cookie.value) }
+    if tokens.expiresAt == nil, let name = try answer.tokenCookie() {
+      tokens.sessionCookie = name
+      tokens.expiresAt = tokens.cookies.end(ofCookie: name)
+      tokens.lifetime = tokens.expiresAt.map { max(0, $0.seconds - now.seconds) }
+    }
     return tokens
   }
 

@@ -153,6 +153,15 @@ struct RecipeResponse {
     return factor.conditions.isEmpty ? true : try holdsAny(factor.conditions)
   }
 
+  /// Returns the name of the cookie that holds the access token; nil if no cookie does.
+  func tokenCookie() throws(Failure) -> String? {
+    for place in recipe.accessToken where try value(at: place) != nil {
+      if case .cookie(let name) = place { return name }
+      return nil
+    }
+    return nil
+  }
+
   /// Returns the cookies of the request, updated by the answer.
   ///
   /// - Throws: `answer_not_understood` when there are too many.

@@ -30,6 +30,11 @@ package struct Session {
   package var way = ServerWay()
   /// Whether the recipe could renew it when it was stored; the current profile must allow it too.
   package var refreshable: Bool
+  /// Whether the server refused it last, and nothing could replace it. Only shown: requests are sent
+  /// all the same.
+  package var isRefused = false
+  /// The cookie that is the session: its end is the session's.
+  var sessionCookie: String?
   /// How to sign in again without the user (`login --keep-command`).
   package var reauthentication: Reauthentication?
   /// The environment variable that it came from, if not from the store.
@@ -109,6 +114,14 @@ package struct Session {
 }
 
 extension Session {
+  /// Replaces the cookies; the session ends when its own cookie does.
+  mutating func take(_ jar: CookieJar, now: Timestamp) {
+    cookies = jar
+    guard let sessionCookie else { return }
+    expiresAt = jar.end(ofCookie: sessionCookie)
+    lifetime = expiresAt.map { max(0, $0.seconds - now.seconds) }
+  }
+
   /// The limits for requests with the access token.
   var requestLimits: SessionLimits { SessionLimits(origins: requestOrigins, way: way) }
   /// The limits for requests that sign in or refresh.
@@ -155,6 +168,9 @@ extension Session {
     }
     if let subject { member("subject", .string(subject)) }
     member("cookies", cookies.json)
+    // Absent by default: members that an older authctl does not know, it ignores.
+    if isRefused { member("refused", .bool(true)) }
+    if let sessionCookie { member("session_cookie", .string(sessionCookie)) }
     if let reauthentication { member("sign_in_again", reauthentication.json) }
     builder.append(",\"values\":{")
     for (index, entry) in values.all.enumerated() {
@@ -228,6 +244,8 @@ extension Session {
     }
     lifetime = parsed["lifetime"]?.double.flatMap { times.contains($0) ? $0 : nil }
     if case .bool(true)? = parsed["refreshable"] { refreshable = true }
+    if case .bool(true)? = parsed["refused"] { isRefused = true }
+    sessionCookie = parsed["session_cookie"]?.text
     cookies = jar
     reauthentication = try parsed["sign_in_again"].map { (json) throws(Failure) in
       guard let stored = Reauthentication(json) else { throw damaged }

@@ -178,6 +178,7 @@ extension RecipeClient {
     session.cookies = tokens.cookies
     session.notes = tokens.notes
     session.subject = tokens.subject
+    session.sessionCookie = tokens.sessionCookie
     session.refreshable = canRefresh(session)
     // Check now that requests can carry the session, not at the first request.
     do {

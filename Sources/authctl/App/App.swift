@@ -36,7 +36,7 @@ final class App {
     console = Console(
       quiet: globals.quiet, verbosity: globals.verbose,
       errorsAsJSON: Self.wantsJSONErrors(globals, json, environment), redactor: redactor,
-      environment: environment)
+      colour: globals.color ?? .auto, environment: environment)
     for (name, value) in environment {
       guard let variable = Variable(named: name), variable.isSecret else { continue }
       redactor.learn(value)

@@ -42,6 +42,10 @@ struct Globals: ParsableArguments {
   @Option(
     parsing: .unconditional, help: ArgumentHelp("How errors are written.", valueName: "form"))
   var errors: ErrorForm?
+
+  @Option(
+    parsing: .unconditional, help: ArgumentHelp("When to write colours.", valueName: "when"))
+  var color: ColourChoice?
 }
 
 /// The argument that names the profile, for commands that take nothing else.
@@ -49,6 +53,8 @@ struct ProfileArgument: ParsableArguments {
   @Argument(help: ArgumentHelp("The profile, as with -p.", valueName: "name|file"))
   var name: String?
 }
+
+extension ColourChoice: ExpressibleByArgument {}
 
 /// The form in which errors are printed.
 enum ErrorForm: String, ExpressibleByArgument, CaseIterable {

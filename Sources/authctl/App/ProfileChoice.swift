@@ -184,7 +184,7 @@ extension App {
     let origin = try WebURL(url, from: .person).origin
     return try ProfileReader.read(
       text: "url = \(JSONValue.string(url).serialized())\n",
-      name: ProfileStore.name(fromHost: origin.host, taken: []), file: nil,
+      name: origin.isAddress ? origin.host : ProfileStore.name(for: origin, taken: []), file: nil,
       label: Variable.url.rawValue)
   }
 }

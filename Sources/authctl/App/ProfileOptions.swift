@@ -24,7 +24,7 @@ struct ProfileOptions: ParsableArguments {
   @Option(
     parsing: .unconditionalSingleValue,
     help: ArgumentHelp(
-      "The header of a request: 'Authorization: JWT {access_token}'.", valueName: "header"))
+      "What a request sends: 'X-Token: {access_token}'.", valueName: "header"))
   var send: [String] = []
 
   @Option(

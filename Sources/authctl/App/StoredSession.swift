@@ -4,7 +4,12 @@ internal import AuthKit
 /// A stored session, as `status`, `profile list` and bare `authctl` show it.
 struct StoredSession {
   enum State: String {
-    case valid, refreshable, expired, locked
+    case valid, refreshable, expired, refused, locked
+
+    /// The colours of states that need something from the user.
+    static let colours: [String: Colour] = [
+      expired.rawValue: .red, refused.rawValue: .red, locked.rawValue: .yellow,
+    ]
   }
 
   var profile: String?
@@ -84,6 +89,10 @@ struct StoredSession {
     isPassword = session.keepsPassword
     grant = session.notes["grant"]
     scope = session.notes["scope"]
+    if session.isRefused {
+      state = .refused
+      return
+    }
     state = (secondsLeft ?? 1) > 0 ? .valid : isRefreshable ? .refreshable : .expired
   }
 
@@ -93,7 +102,7 @@ struct StoredSession {
   /// The text of the column LEFT.
   var left: String {
     switch state {
-    case .locked: "-"
+    case .locked, .refused: "-"
     case .refreshable: keepsCommand ? "by command" : "-"
     case .valid, .expired:
       (secondsLeft.map { Timestamp.spoken($0) } ?? (state == .valid ? "not told" : "-"))

@@ -11,7 +11,7 @@ struct JWTDecode: Command {
 
       Examples:
         authctl jwt decode -p shop
-        pbpaste | authctl jwt decode - --json
+        wl-paste | authctl jwt decode - --json
       """
   ).alone
 

@@ -274,7 +274,7 @@ struct Login: Command {
   }
 
   private func serves(_ account: String, _ keeper: SessionKeeper) throws(Failure) -> Bool {
-    guard let session = try keeper.read(account) else { return false }
+    guard let session = try keeper.read(account), !session.isRefused else { return false }
     // A session that may no longer be sent to the API is of no use.
     let origins = (try? keeper.permittedOrigins(of: session)) ?? []
     guard origins.contains(keeper.api.base.origin) else { return false }

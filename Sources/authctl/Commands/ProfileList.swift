@@ -29,6 +29,7 @@ struct ProfileList: Command {
     // A locked store that shows nothing may hold sessions of any profile.
     let isHidden = sessions?.contains { $0.isHidden } ?? false
     var table = Table(header: ["NAME", "PRESET", "ACCOUNTS", "STATE", "URL"])
+    table.colours = (3, StoredSession.State.colours)
     var values: [JSONValue] = []
     let standard = try app.standardProfile()
     for name in names {
@@ -72,7 +73,7 @@ struct ProfileList: Command {
   }
 
   private static func state(_ sessions: [StoredSession]) -> String {
-    let order: [StoredSession.State] = [.valid, .refreshable, .locked, .expired]
+    let order: [StoredSession.State] = [.valid, .refreshable, .locked, .expired, .refused]
     return order.first { state in sessions.contains { $0.state == state } }?.rawValue
       ?? "signed out"
   }

@@ -54,7 +54,7 @@ struct ProfilePresets: Command {
       isFirst = false
       var table = Table()
       for name in group.presets { table.add([name, Presets.summary(name)]) }
-      try app.console.out(table)
+      for line in table.lines(in: app.console.room) { try app.console.out(line) }
     }
     return 0
   }

@@ -4,16 +4,24 @@ internal import AuthKit
 /// `authctl profile show [NAME]`
 struct ProfileShow: Command {
   static let configuration = CommandConfiguration(
-    commandName: "show", abstract: "The profile in force and where each value is from.",
+    commandName: "show", abstract: "Print the values that a profile sets.",
     usage: "authctl profile show [<options>] [<name>]",
     discussion: """
+      Without --all, the values of the preset and the defaults are left out.
+      --json always prints every value in force and where it comes from.
+
       Examples:
         authctl profile show
+        authctl profile show shop --all
         authctl profile show shop --json
       """
   ).alone
 
   @Argument(help: ArgumentHelp("Its name.", valueName: "name")) var name: String?
+
+  @Flag(help: "Print every value in force and where it comes from.")
+  var all = false
+
   @OptionGroup var output: JSONOutput
   @OptionGroup(title: "Global options") var globals: Globals
 
@@ -26,12 +34,21 @@ struct ProfileShow: Command {
       return 0
     }
     if let file = profile.file { try app.console.out("# \(app.profiles.shown(file))") }
-    let lines = profile.values.map { value in
+    let values = profile.values.filter { all || $0.source == .file }
+    let lines = values.map { value in
       DisplayText.oneLine("\(value.key) = \(ProfileText.toml(value.value))", limit: .max)
+    }
+    guard all else {
+      for line in lines { try app.console.out(line) }
+      if app.console.isErrTerminal {
+        let rest = profile.preset.map { "preset \($0) and " } ?? ""
+        app.console.hint("--all also prints the values of \(rest)the defaults")
+      }
+      return 0
     }
     // The remarks are aligned, except after a long value.
     let width = lines.map(Table.width).filter { $0 <= Self.column }.max() ?? 0
-    for (line, value) in zip(lines, profile.values) {
+    for (line, value) in zip(lines, values) {
       let blanks = String(repeating: " ", count: max(0, width - Table.width(of: line)) + 2)
       try app.console.out("\(line)\(blanks)# \(ProfileText.source(value.source))")
     }

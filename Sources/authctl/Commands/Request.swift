@@ -5,6 +5,7 @@ internal import AuthKit
 struct Request: Command {
   static let configuration = CommandConfiguration(
     commandName: "request", abstract: "An authenticated request of any method.",
+    usage: "authctl request [<options>] <method> <target>",
     discussion: """
       head, post, put, patch and delete are the same with the method fixed.
 
@@ -18,7 +19,7 @@ struct Request: Command {
   @Argument(help: ArgumentHelp("The method (RFC 9110, section 9).", valueName: "method"))
   var method: String
   @Argument(help: ArgumentHelp("/PATH of the API, or a URL.", valueName: "target"))
-  var target: String
+  var target: String?
 
   @OptionGroup(title: "Body") var body: BodyOptions
   @OptionGroup var options: RequestOptions
@@ -27,8 +28,22 @@ struct Request: Command {
   static var preloads: Preload { [.session, .http] }
 
   func run(in app: App) throws(Failure) -> Int32 {
-    try RequestRun(
-      app, method: try HTTPMethod.checked(method), target: target, options, body
+    var options = options
+    var words = [method] + (target.map { [$0] } ?? [])
+    // As in curl: with -X, the only word is the target.
+    if let given = options.method {
+      words.insert(given, at: 0)
+      options.method = nil
+    }
+    guard words.count == 2 else {
+      throw Failure(
+        .usage,
+        words.count < 2
+          ? "missing expected argument '<target>'" : "-X and a method cannot be used together",
+        hint: "authctl request METHOD /PATH")
+    }
+    return try RequestRun(
+      app, method: try HTTPMethod.checked(words[0]), target: words[1], options, body
     ).run()
   }
 }

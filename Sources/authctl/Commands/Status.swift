@@ -45,6 +45,7 @@ struct Status: Command {
       return 0
     }
     var table = Table(header: ["PROFILE", "ACCOUNT", "STATE", "LEFT", "ORIGIN"])
+    table.colours = (2, StoredSession.State.colours)
     for row in rows {
       table.add(
         [row.profile ?? "?", row.account ?? "?", row.state.rawValue, row.left, row.origin ?? "?"],
@@ -63,7 +64,7 @@ struct Status: Command {
 
   private static func hints(_ rows: [StoredSession]) -> [String] {
     let isLocked = rows.contains { $0.state == .locked }
-    return rows.filter { $0.state == .expired }.compactMap(\.loginCommand)
+    return rows.filter { $0.state == .expired || $0.state == .refused }.compactMap(\.loginCommand)
       + (isLocked ? [Suggestion.unlockStore.command].compactMap { $0 } : [])
   }
 
@@ -80,7 +81,7 @@ struct Status: Command {
       switch row.state {
       case .locked: return Failure.Kind.storeLocked.exitCode
       case .refreshable: return 0
-      case .expired: return Failure.Kind.sessionExpired.exitCode
+      case .expired, .refused: return Failure.Kind.sessionExpired.exitCode
       case .valid:
         guard let left = row.secondsLeft, let least = minTTL?.seconds, left < least,
           !row.isRefreshable

@@ -31,7 +31,8 @@ struct CheckReport {
     if asJSON {
       try app.console.out(json(shown))
     } else {
-      try app.console.out((text(shown) + [summary + closing]).joined(separator: "\n"))
+      let paint = { app.console.painted($0, $1) }
+      try app.console.out(lines: text(shown, paint) + [summary + closing])
     }
     return isGood ? 0 : Failure.Kind.failed.exitCode
   }
@@ -54,7 +55,9 @@ struct CheckReport {
   private static let title = Check.Subject.versions
   private static let resultWidth = 6
 
-  private func text(_ shown: (String) -> String) -> [String] {
+  private func text(
+    _ shown: (String) -> String, _ painted: (String, Colour?) -> String
+  ) -> [String] {
     let names = all.map { shown(column($0)) }
     let width = min(max(10, (names.map(Table.width).max() ?? 0) + 1), 24)
     let margin = String(repeating: " ", count: Self.resultWidth + width)
@@ -65,7 +68,8 @@ struct CheckReport {
         continue
       }
       let start =
-        Self.padded(word(check.result), to: Self.resultWidth) + Self.padded(name, to: width)
+        painted(Self.padded(word(check.result), to: Self.resultWidth), colour(check.result))
+        + Self.padded(name, to: width)
       let pieces = Console.wrapped(shown(check.detail), indent: margin.utf8.count)
       text.append(start + (pieces.first ?? ""))
       text += pieces.dropFirst().map { margin + $0 }
@@ -111,6 +115,14 @@ struct CheckReport {
     case .warn: "warn"
     case .fail: "FAIL"
     case .skipped: "skip"
+    }
+  }
+
+  private func colour(_ result: Check.Result) -> Colour? {
+    switch result {
+    case .fail: .red
+    case .warn: .yellow
+    case .ok, .skipped: nil
     }
   }
 

@@ -320,6 +320,9 @@ struct DoctorChecks {
     case .expired:
       let ago = row.secondsLeft.map { " \(Timestamp.spoken(-$0)) ago" } ?? ""
       reportSession(profile, .warn, "\(account): expired\(ago)", hint: row.loginCommand)
+    case .refused:
+      reportSession(
+        profile, .warn, "\(account): refused by the server", hint: row.loginCommand)
     case .locked:
       reportSession(profile, .skipped, "\(account): locked", hint: Suggestion.unlockStore.command)
     }

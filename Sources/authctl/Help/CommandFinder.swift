@@ -5,16 +5,17 @@ internal import AuthKit
 enum CommandFinder {
   /// The global options allowed before the command; `withValue` take a value, `flags` do not.
   private static let withValue = [
-    "-p", "--profile", "-u", "--username", "--store", "--errors", "--store-timeout",
-    "--lock-timeout",
+    "-p", "--profile", "-u", "--username", "--store", "--errors", "--color",
+    "--store-timeout", "--lock-timeout",
   ]
   private static let flags = ["--verbose", "--quiet", "--trust", "--no-input"]
 
   /// The action that the words ask for.
   enum Invocation {
     case version(asJSON: Bool)
-    case help(any ParsableCommand.Type)
-    /// `help COMMAND` or `help TOPIC`: a text, and the manual page with more.
+    /// A text of help, for standard output as it is.
+    case help(String)
+    /// `--help`, `help COMMAND` or `help TOPIC`: a text, and the manual page with more.
     case manual(page: String?, text: String)
     /// A command and its words, including the global options before its name.
     case run(any ParsableCommand.Type, [String], name: String)
@@ -33,10 +34,11 @@ enum CommandFinder {
   static func resolve(_ words: [String]) throws(Failure) -> Invocation {
     let leading = try globalOptions(before: words)
     let rest = words[leading.count...]
-    guard let name = rest.first else { return .help(Authctl.self) }
+    guard let name = rest.first else { return .help(HelpScreen.text) }
     switch name {
     case "-V", "--version": return .version(asJSON: rest.contains("--json"))
-    case "-h", "--help": return .help(Authctl.self)
+    case "-h": return .help(ShortHelp.text)
+    case "--help": return .manual(page: nil, text: HelpScreen.text)
     case "help":
       return try manual(of: rest.dropFirst().prefix { $0.utf8.first != UInt8(ascii: "-") })
     default: break
@@ -46,20 +48,36 @@ enum CommandFinder {
     }
     let (command, depth) = try find(rest.prefix { $0.utf8.first != UInt8(ascii: "-") })
     let behind = Array(leading) + rest.dropFirst(depth)
-    let isHelp = behind.prefix { $0 != "--" }.contains { $0 == "-h" || $0 == "--help" }
     let path = rest.prefix(depth)
+    let help = Self.help(in: behind, command, path)
     if !subcommands(of: command).isEmpty {
       let options = try globalOptions(before: behind)
       let more = behind.dropFirst(options.count)
       if let next = more.first {
         if next.utf8.first != UInt8(ascii: "-") { return try resolve(Array(options + path + more)) }
-        if !isHelp { throw unknownOption(next, of: path.joined(separator: " ")) }
+        if help == nil { throw unknownOption(next, of: path.joined(separator: " ")) }
       }
-      // A group without a command shows its help.
-      return .help(command)
+      return help ?? .help(HelpScreen.text(of: command))
     }
-    if isHelp { return .help(command) }
+    if let help { return help }
     return .run(command, separated(behind), name: path.joined(separator: " "))
+  }
+
+  /// Returns the answer to `--help` or `-h` among a command's `words`; nil without one.
+  private static func help(
+    in words: [String], _ command: any ParsableCommand.Type, _ path: ArraySlice<String>
+  ) -> Invocation? {
+    let own = words.prefix { $0 != "--" }
+    if own.contains("--help") { return manual(of: command, path) }
+    guard own.contains("-h") else { return nil }
+    return .help(ShortHelp.text(of: command, called: path.joined(separator: " ")))
+  }
+
+  private static func manual(
+    of command: any ParsableCommand.Type, _ path: ArraySlice<String>
+  ) -> Invocation {
+    .manual(
+      page: (["authctl"] + path).joined(separator: "-"), text: HelpScreen.text(of: command))
   }
 
   private static func manual(of path: ArraySlice<String>) throws(Failure) -> Invocation {
@@ -68,8 +86,7 @@ enum CommandFinder {
     }
     let (command, depth) = try find(path, or: Topics.summaries.map(\.0))
     guard depth > 0 else { return .manual(page: nil, text: HelpScreen.text) }
-    let page = (["authctl"] + path.prefix(depth)).joined(separator: "-")
-    return .manual(page: page, text: HelpScreen.text(of: command))
+    return manual(of: command, path.prefix(depth))
   }
 
   /// Splits `-da=1` into `-d a=1`: the parser would take `a` for a part of the option's name.
@@ -188,7 +205,17 @@ enum CommandFinder {
     // Without `--`, the parser takes the program's options for those of exec.
     let form = command == Exec.name && !words.contains("--") ? Exec.form : nil
     return Failure(
-      .usage, first + text.dropFirst(), hint: hint ?? form ?? "authctl help \(command)")
+      .usage, first + text.dropFirst(),
+      hint: hint ?? example(for: text) ?? form ?? "authctl help \(command)")
+  }
+
+  /// Returns the form of the value that the parser's message calls invalid.
+  private static func example(for message: String) -> String? {
+    guard message.contains(bytesOf: "is invalid for") else { return nil }
+    if message.contains(bytesOf: "<duration>") {
+      return "a duration is 30, 30s, 5m, 24h or 7d"
+    }
+    return message.contains(bytesOf: "<rate>") ? "a rate is 20/s, 100/m or 5000/h" : nil
   }
 }
 

@@ -19,7 +19,8 @@ enum HelpScreen {
       "  -u, --username NAME      which account    -q, --quiet     errors alone",
       "      --store NAME         where it is      --no-input      never ask",
       "      --errors json        errors as JSON   --trust         trust its file",
-      "  -h, --help               of a command",
+      "      --color WHEN         auto, always, never",
+      "  -h                       usual options    --help          the manual page",
       "",
       "authctl help COMMAND    the whole of it         authctl --version",
     ]

@@ -1,8 +1,8 @@
 internal import AuthKit
 internal import Glibc
 
-/// `authctl help …` on a terminal: the manual page installed with this program, or the text in a
-/// pager. No other output is passed to a program that the environment names (rule A11).
+/// `authctl help …` and `--help` on a terminal: the manual page installed with this program, or the
+/// text in a pager. No other output is passed to a program that the environment names (rule A11).
 struct Manual {
   let environment: [String: String]
   let before: Hardening.Before?
@@ -17,9 +17,9 @@ struct Manual {
     if let page, let folder = Self.folder(of: page) {
       run(["man", "-M", folder, "1", page])
     }
-    if let pager = environment["PAGER"], !pager.isEmpty, Self.becomeInput(text) {
-      run(["/bin/sh", "-c", pager])
-    }
+    let pager = environment["PAGER"]
+    guard pager != "", Self.becomeInput(text) else { return }
+    run(pager.map { ["/bin/sh", "-c", $0] } ?? ["less"])
   }
 
   private func run(_ words: [String]) {

@@ -17,6 +17,8 @@ enum Overview {
       return error.kind.exitCode
     }
     var table = Table()
+    table.commands = 3
+    table.colours = (2, StoredSession.State.colours)
     for row in rows { table.add(cells(row), marked: row.isDefault) }
     // A hidden session in a locked keyring may belong to any profile: show none as signed out.
     let signedOut = names.filter { name in
@@ -28,21 +30,19 @@ enum Overview {
       table.add([name, "-", "signed out", login], marked: name == chosen)
     }
     try app.console.out(table)
-    let next =
-      if let chosen, signedOut.contains(chosen) {
-        pad("authctl login") + "sign in to \(chosen) (*)"
-      } else if let chosen {
-        pad("authctl get /PATH") + "a request to \(chosen) (*)"
-      } else {
-        pad("authctl get -p NAME /PATH") + "a request"
-      }
-    try app.console.out(
-      """
-
-      \(next)
-      \(pad("authctl login URL"))another API;  -u NAME: another account
-      \(pad("authctl help"))all commands
-      """.indented)
+    try app.console.out("")
+    var steps = Table()
+    steps.commands = 0
+    if let chosen, signedOut.contains(chosen) {
+      steps.add([pad("authctl login"), "sign in to \(chosen) (*)"])
+    } else if let chosen {
+      steps.add([pad("authctl get /PATH"), "a request to \(chosen) (*)"])
+    } else {
+      steps.add([pad("authctl get -p NAME /PATH"), "a request"])
+    }
+    steps.add([pad("authctl login URL"), "another API;  -u NAME: another account"])
+    steps.add([pad("authctl help"), "all commands"])
+    try app.console.out(steps)
     return 0
   }
 
@@ -54,6 +54,8 @@ enum Overview {
     case .valid:
       let left = row.secondsLeft.map { ", \(Timestamp.spoken($0)) left" } ?? ""
       return names + ["valid\(left)\(row.isRefreshable ? ", renews itself" : "")", ""]
+    case .refused:
+      return names + ["refused", row.profile.flatMap { Suggestion.login($0).command } ?? ""]
     case .expired:
       let ago = row.secondsLeft.map { " \(Timestamp.spoken(-$0)) ago" } ?? ""
       return names + ["expired\(ago)", row.profile.flatMap { Suggestion.login($0).command } ?? ""]
@@ -61,7 +63,7 @@ enum Overview {
   }
 
   private static func pad(_ text: String) -> String {
-    text + String(repeating: " ", count: max(1, 28 - text.utf8.count))
+    text + String(repeating: " ", count: max(0, 26 - text.utf8.count))
   }
 
   private static let welcome = """
@@ -73,12 +75,4 @@ enum Overview {
 
     All commands: authctl help        Manual: man authctl
     """
-}
-
-extension String {
-  /// The text with every non-empty line indented by two blanks.
-  fileprivate var indented: String {
-    utf8.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
-      .map { $0.isEmpty ? "" : "  " + String(decoding: $0, as: UTF8.self) }.joined(separator: "\n")
-  }
 }

@@ -102,10 +102,10 @@ extension Topics {
       http_proxy, HTTPS_PROXY   Proxies. Likewise ALL_PROXY and NO_PROXY.
       CURL_CA_BUNDLE            Authorities to trust, and no others. Likewise
                                 SSL_CERT_FILE and SSL_CERT_DIR.
-      NO_COLOR                  Never colours. CLICOLOR=0: none on a terminal;
-                                CLICOLOR_FORCE=1: always.
-      PAGER                     Shows "authctl help ..." on a terminal, and
-                                nothing else.
+      NO_COLOR                  No colours. CLICOLOR=0: none on a terminal;
+                                CLICOLOR_FORCE=1: always. --color beats them.
+      PAGER                     Shows help that has no manual page on a terminal,
+                                and nothing else (less).
 
     To the program that it runs, exec gives AUTHCTL_URL and AUTHCTL_PROFILE, and
     AUTHCTL_TOKEN or what its options ask for: with --file AUTHCTL_TOKEN_FILE,
@@ -138,7 +138,7 @@ extension Topics {
 
     Then look at what came of it:
 
-      authctl profile show shop          each value, and where it is from
+      authctl profile show shop --all    each value, and where it is from
       authctl profile check shop         every mistake, with line and column
       authctl login -p shop -v           what is sent and answered, secrets masked
 

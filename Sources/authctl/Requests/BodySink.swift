@@ -5,7 +5,8 @@ internal import AuthKit
 final class BodySink {
   private enum Target {
     case pipe
-    case terminal(collected: [UInt8], isJSON: Bool)
+    /// Shown on a terminal, or a pipe with `--pretty`.
+    case shown(collected: [UInt8], isJSON: Bool)
     case stream
     /// JSON values, one per line, or the results of a filter.
     case lines
@@ -25,10 +26,13 @@ final class BodySink {
 
   private let console: Console
   private let isRaw: Bool
+  private let isPretty: Bool
   private let pointers: [String]
   private let filter: JQFilter?
   /// The file that is written.
   private(set) var path: String?
+  /// The size of the file that was saved.
+  private(set) var savedSize: Int?
   /// Whether output has left this process, or may have.
   private var hasWritten = false
   private var target: Target
@@ -41,6 +45,7 @@ final class BodySink {
   ) throws(Failure) {
     self.console = console
     isRaw = options.raw
+    isPretty = options.pretty
     pointers = options.pointer
     self.filter = filter
     let path =
@@ -55,10 +60,11 @@ final class BodySink {
       target = .excerpt([])
     } else if isLines, !options.raw {
       target = .lines
-    } else if console.isOutTerminal, !options.raw {
+    } else if console.isOutTerminal || isPretty, !options.raw {
       let type = head.mediaType ?? ""
       let isJSON = type.ends(withBytesOf: "json")
-      target = .terminal(collected: [], isJSON: isJSON && !Self.isStream(head))
+      target = .shown(
+        collected: [], isJSON: (isJSON || isPretty) && !Self.isStream(head))
     } else {
       target = .pipe
     }
@@ -105,13 +111,13 @@ final class BodySink {
       collected.append(bytes)
     case .excerpt(let held):
       target = .excerpt(held + bytes.prefix(Self.excerptSize * 5 - held.count))
-    case .terminal(var collected, let isJSON):
+    case .shown(var collected, let isJSON):
       target = .withheld
       collected.append(contentsOf: bytes)
-      if !isJSON || collected.count > Self.largestPretty {
+      if !isJSON || collected.count > (isPretty ? Self.largestParsed : Self.largestPretty) {
         try show(collected)
       } else {
-        target = .terminal(collected: collected, isJSON: true)
+        target = .shown(collected: collected, isJSON: true)
       }
     }
   }
@@ -122,12 +128,15 @@ final class BodySink {
     case .pipe, .withheld: break
     case .lines: if filter != nil { try console.endText() }
     case .stream: try console.endText()
-    case .file(let file): try file.commit()
+    case .file(let file):
+      try file.commit()
+      if file.isTemporary { savedSize = file.count }
     case .excerpt(let bytes): excerpt(bytes)
     case .values(let collected, let file):
       if !hasEndedPage { try writeValues(of: collected, to: file) }
       try file?.commit()
-    case .terminal(let collected, _):
+      if let file, file.isTemporary { savedSize = file.count }
+    case .shown(let collected, _):
       if let json = try? JSONText(ByteBuffer(collected)) {
         try show(json)
       } else if !collected.isEmpty {
@@ -175,7 +184,7 @@ final class BodySink {
     if let file {
       try Self.write(value) { (bytes) throws(Failure) in try file.write(bytes) }
       try Self.write([UInt8(ascii: "\n")], to: file)
-    } else if console.isOutTerminal, !isRaw {
+    } else if console.isOutTerminal || isPretty, !isRaw {
       try show(value)
     } else {
       try Self.write(value) { (bytes) throws(Failure) in try console.write(bytes, as: .asIs) }
@@ -204,7 +213,7 @@ final class BodySink {
   }
 
   private func show(_ bytes: [UInt8]) throws(Failure) {
-    if bytes.withUnsafeBytes({ DisplayText.looksBinary($0) }) {
+    if console.isOutTerminal, bytes.withUnsafeBytes({ DisplayText.looksBinary($0) }) {
       target = .withheld
       console.notice("The body is binary and not shown: -o FILE saves it, --raw shows it anyway.")
       return

@@ -89,7 +89,7 @@ struct NetworkOptions: ParsableArguments {
   @Flag(name: [.customShort("6"), .customLong("ipv6")], help: "IPv6 addresses alone.")
   var ipv6 = false
 
-  @Flag(help: "Ask for a compressed answer, and undo that.")
+  @Flag(help: "Ask for a compressed answer, which is decoded.")
   var compressed = false
 
   /// Returns the options in the form that `HTTPClient` takes.

@@ -26,7 +26,7 @@ struct OutputOptions: ParsableArguments {
 
   @Flag(
     name: [.customShort("O"), .customLong("remote-name")],
-    help: "The same, into a new file named by the URL's last segment.")
+    help: "Write the body to a new file, named as in the URL.")
   var remoteName = false
 
   @Flag(
@@ -51,8 +51,11 @@ struct OutputOptions: ParsableArguments {
       "Print the results of a jq filter on the JSON answer: '.data[].id'.", valueName: "filter"))
   var filter: String?
 
-  @Flag(help: "The body as it is, on a terminal too.")
+  @Flag(help: "The body as it came: not decoded, on a terminal too.")
   var raw = false
+
+  @Flag(help: "Indent a JSON answer, also in a pipe.")
+  var pretty = false
 
   @Option(
     name: [.customShort("w", allowingJoined: true), .customLong("write-out")],
@@ -105,6 +108,13 @@ struct OutputOptions: ParsableArguments {
     }
     guard filter == nil || pointer.isEmpty else {
       throw Failure(.usage, "--jq and --pointer cannot be used together")
+    }
+    guard !pretty || !raw else {
+      throw Failure(.usage, "--pretty and --raw cannot be used together")
+    }
+    guard !pretty || !remoteName && file.map({ $0 == "-" }) ?? true else {
+      throw Failure(
+        .usage, "--pretty is for standard output", hint: "without -o and -O, redirect it: > FILE")
     }
     guard remoteName || !serverName else { throw Failure(.usage, "-J goes with -O") }
     var settled = self

@@ -3,7 +3,7 @@ internal import AuthKit
 
 /// The options for answers in pages (design 8).
 struct PageOptions: ParsableArguments {
-  @Flag(help: "GET all pages, one after another, by Link: rel=next or as --next says.")
+  @Flag(help: "Get all pages; Link or --next says where the next one is.")
   var paginate = false
 
   @Option(

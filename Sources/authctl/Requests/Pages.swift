@@ -82,6 +82,7 @@ extension RequestRun {
       wanted.request.url = next
     }
     try writer.finish()
+    observers.tellSaved(writer.sink)
     return 0
   }
 
@@ -155,7 +156,7 @@ final class PageWriter {
   /// Whether pages share one output: a file, the lines of --each, the array of --slurp.
   private let isOne: Bool
   /// The sink of all pages, or of the last one.
-  private var sink: BodySink?
+  private(set) var sink: BodySink?
   private let array = ByteBuffer()
   private var lastHead: ResponseHead?
   private var items = 0

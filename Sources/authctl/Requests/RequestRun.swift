@@ -28,18 +28,13 @@ struct RequestRun {
     }
     body = try data.body(for: method, app.environment)
     accepted = try options.status.accepted()
-    if options.fail {
-      throw Failure(
-        .usage, "-f is not needed: an HTTP error already ends with 4 or 5",
-        hint: "--ok 404 or --ignore-status makes one end with 0")
-    }
     try app.checkTarget(target, after: Self.command(for: method))
     try options.pages.check(method: method, options.output)
     guard options.maximumRedirects >= 0 else {
       throw Failure(.usage, "--max-redirs must be 0 or more")
     }
     filter = try options.output.filter.map { (text) throws(Failure) in try JQFilter(text) }
-    observers = try TransferObservers(app, options)
+    observers = try TransferObservers(app, options, sendsBody: !body.isEmpty)
   }
 
   /// Returns the words of the command that sends `method`.
@@ -139,6 +134,7 @@ struct RequestRun {
         try sink?.receiveBody(bytes)
       }
       try sink?.finish()
+      observers.tellSaved(sink)
     } catch {
       sink?.abandon()
       try end(error.kind.exitCode, error)

@@ -6,7 +6,8 @@ struct RetryOptions: ParsableArguments {
   @Option(
     parsing: .unconditional,
     help: ArgumentHelp(
-      "Send again up to N times on 408 429 500 502 503 504 and lost connections.", valueName: "n"))
+      "Retry up to N times: after 408, 429, 500, 502, 503, 504 and lost connections.",
+      valueName: "n"))
   var retry: Int = 0
 
   @Option(

@@ -8,20 +8,27 @@ final class TransferObservers {
   private let writeOut: WriteOut?
   private let progress: Progress?
   private let trace: TraceSink?
+  private let isRaw: Bool
+  private let isSilent: Bool
 
   /// Opens the output files, before anything is sent.
   ///
+  /// - Parameter sendsBody: whether the request has a body.
   /// - Throws: `failed` for a file that cannot be written, `usage` for a format that cannot be read.
-  init(_ app: App, _ options: RequestOptions) throws(Failure) {
+  init(_ app: App, _ options: RequestOptions, sendsBody: Bool) throws(Failure) {
     let output = options.output
     console = app.console
+    isRaw = output.raw
+    isSilent = options.silent
     let isSent = !output.dryRun && !output.asCurl
     showsHead = output.dumpHeader == "-"
     heads = try output.dumpHeader.flatMap { $0 == "-" || !isSent ? nil : $0 }
       .map { (path) throws(Failure) in try PrivateOutput(path, option: "-D") }
     writeOut = try output.writeOut.map { (format) throws(Failure) in try WriteOut(format) }
     let savesBody = output.file != nil && output.file != "-"
-    progress = options.silent || !isSent ? nil : Progress(console, savesBody: savesBody)
+    progress =
+      options.silent || !isSent
+      ? nil : Progress(console, savesBody: savesBody, sendsBody: sendsBody)
     trace = isSent ? try output.trace.map { (path) throws(Failure) in try app.trace(path) } : nil
   }
 
@@ -29,6 +36,7 @@ final class TransferObservers {
   func attached(to options: HTTPOptions) -> HTTPOptions {
     var options = options
     options.trace = trace
+    options.raw = isRaw
     if let progress { options.onProgress = progress.update }
     if let writeOut { options.onFacts = { writeOut.facts.append($0) } }
     return options
@@ -37,10 +45,19 @@ final class TransferObservers {
   /// Handles the head of an answer; `text` is its masked form.
   func receiveHead(_ head: ResponseHead, _ text: String) throws(Failure) {
     // A stream's lines arrive at any time, usually on the same terminal.
-    if BodySink.isStream(head) { progress?.end() }
+    if BodySink.isStream(head) || progress?.isForUpload ?? false { progress?.end() }
     try heads?.write(Array(text.utf8))
     guard showsHead else { return }
     try console.write(Array(text.utf8))
+  }
+
+  /// Says on a terminal which file was saved.
+  func tellSaved(_ sink: BodySink?) {
+    guard console.isErrTerminal, !isSilent, let path = sink?.path, let size = sink?.savedSize else {
+      return
+    }
+    progress?.end()
+    console.notice(line: "Saved \(DisplayText.oneLine(path)) (\(Progress.size(Double(size)))).")
   }
 
   /// Finishes the output; `code` is the exit status, `failure` its cause if the request failed.

@@ -2,7 +2,8 @@ internal import ArgumentParser
 internal import AuthKit
 
 extension App {
-  /// Detects the settings of the API at `address`.
+  /// Detects the settings of the API at `address`, and if that shows nothing, at the root of its
+  /// origin: people paste the address of a page.
   ///
   /// - Throws: `usage` for an invalid URL, and what `Detector` throws.
   func detect(_ address: String) throws(Failure) -> Detection {
@@ -12,7 +13,26 @@ extension App {
     var detector = try Detector(profile, base: base, http: http(for: profile, base: base.origin))
     let detection = try detector.run()
     if let paths = detection.paths { pathCache.keep(paths) }
-    return detection
+    guard base.path != "/", !detection.findings.contains(where: { !$0.settings.isEmpty }) else {
+      return detection
+    }
+    let root = try transient(base.origin.description)
+    var second = try Detector(
+      root, base: try WebURL(root.url, from: .person),
+      http: http(for: root, base: base.origin), most: Detector.mostAtRoot)
+    var atRoot = try second.run()
+    if let paths = atRoot.paths { pathCache.keep(paths) }
+    var isFound = false
+    for index in atRoot.findings.indices where !atRoot.findings[index].settings.isEmpty {
+      isFound = true
+      if !atRoot.findings[index].settings.contains(where: { $0.key == "url" }) {
+        atRoot.findings[index].settings.insert(("url", .string(atRoot.url)), at: 0)
+      }
+    }
+    let tried = detection.tried + atRoot.tried
+    if !isFound { atRoot = detection }
+    atRoot.tried = tried
+    return atRoot
   }
 }
 
@@ -21,7 +41,7 @@ enum Detected {
   /// Returns `authctl profile add NAME URL …`; nil if it must not be printed (rule A13).
   static func command(_ finding: Finding, _ url: String, _ app: App) throws(Failure) -> String? {
     let origin = try WebURL(url, from: .person).origin
-    let name = ProfileStore.name(fromHost: origin.host, taken: try app.profiles.names())
+    let name = ProfileStore.name(for: origin, taken: try app.profiles.names())
     let base = finding.settings.first { $0.key == "url" }?.value.text ?? url
     return DisplayText.shellCommand(
       ["authctl", "profile", "add", name, base] + words(of: finding.settings))

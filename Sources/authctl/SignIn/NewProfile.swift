@@ -43,7 +43,7 @@ struct NewProfile {
         return try existing(profile, base, signInPath, described)
       }
     }
-    let name = app.globals.profile ?? ProfileStore.name(fromHost: url.origin.host, taken: names)
+    let name = app.globals.profile ?? ProfileStore.name(for: url.origin, taken: names)
     var settings = described.settings
     if let signInPath {
       settings.append(("login.path", .string(signInPath)))

@@ -7,8 +7,12 @@ internal import Glibc
 final class Console {
   /// How often `-v` was given.
   let verbosity: Int
-  /// Whether to write ANSI colours there: https://no-color.org, https://bixense.com/clicolors
+  /// Whether to write ANSI colours to standard output.
   let usesColourOut: Bool
+  private let usesColourErr: Bool
+
+  /// The terminal that a table on standard output must fit; nil if it is not a terminal.
+  let room: Table.Room?
 
   private let output = StandardStream()
   private let errors = StandardStream(isError: true)
@@ -22,16 +26,21 @@ final class Console {
   ///   - quiet: no notices and no warnings (`-q`).
   ///   - verbosity: how often `-v` was given.
   ///   - errorsAsJSON: `--json`, `--errors json` or `AUTHCTL_ERRORS=json`.
-  ///   - environment: for the variables that choose colours.
+  ///   - colour: `--color`.
+  ///   - environment: for the variables that choose colours and the locale.
   init(
     quiet: Bool, verbosity: Int, errorsAsJSON: Bool, redactor: Redactor,
-    environment: [String: String]
+    colour: ColourChoice = .auto, environment: [String: String]
   ) {
     isQuiet = quiet
     self.verbosity = verbosity
     self.errorsAsJSON = errorsAsJSON
     self.redactor = redactor
-    usesColourOut = Self.usesColour(onTerminal: output.isTerminal, environment)
+    usesColourOut = colour.usesColour(onTerminal: output.isTerminal, environment)
+    usesColourErr = colour.usesColour(onTerminal: errors.isTerminal, environment)
+    let ellipsis = Self.isUTF8(environment) ? "\u{2026}" : "..."
+    room =
+      output.isTerminal ? Table.Room(columns: output.columns ?? 80, ellipsis: ellipsis) : nil
   }
 
   /// Whether standard output is a terminal.
@@ -82,7 +91,20 @@ final class Console {
   ///
   /// - Throws: `failed` when they cannot be written.
   func out(_ table: Table) throws(Failure) {
-    try write(Array(table.lines.flatMap { Array($0.utf8) + [UInt8(ascii: "\n")] }))
+    try out(lines: table.lines(in: room, colours: usesColourOut))
+  }
+
+  /// Prints lines that are safe for a terminal and may have colours.
+  ///
+  /// - Throws: `failed` when they cannot be written.
+  func out(lines: [String]) throws(Failure) {
+    try write(Array(lines.flatMap { Array($0.utf8) + [UInt8(ascii: "\n")] }), as: .asIs)
+  }
+
+  /// Returns `text`, which is safe for a terminal, in a colour if standard output has colours.
+  func painted(_ text: String, _ colour: Colour?) -> String {
+    guard usesColourOut, let colour else { return text }
+    return colour.painting(text)
   }
 
   /// Writes all of `bytes`, on a terminal in a form that is safe for it.
@@ -135,13 +157,20 @@ final class Console {
     if !isQuiet { complain("\(word): " + shown(DisplayText.oneLine(text))) }
   }
 
+  /// Prints a notice in one line, however long; not with `-q`.
+  func notice(line: String) {
+    if !isQuiet { complain(shown(line)) }
+  }
+
   /// Prints `authctl: warning: TEXT`; not with `-q`.
   func warn(_ text: String) {
-    if !isQuiet { complain("authctl: warning: " + shown(text)) }
+    if !isQuiet { insist(text) }
   }
 
   /// Prints a warning that `-q` does not silence.
-  func insist(_ text: String) { complain("authctl: warning: " + shown(text)) }
+  func insist(_ text: String) {
+    complain(laidOut("authctl: warning: " + shown(text)), marked: ("authctl: warning:", .yellow))
+  }
 
   /// Prints a line of foreign text that the caller has marked as such.
   func remark(_ line: String) {
@@ -158,7 +187,7 @@ final class Console {
 
   /// Prints `hint: TEXT` without a failure before it; not with `-q`.
   func hint(_ text: String) {
-    if !isQuiet { complain("hint: " + shown(text)) }
+    if !isQuiet { complain(laidOut(hint: shown(text))) }
   }
 
   /// Prints a line of `-v`, which begins with `*` for authctl's own remarks, `>` for data sent,
@@ -175,10 +204,10 @@ final class Console {
       complain(JSONValue.object([(key: "error", value: json(failure))]).serialized())
       return
     }
-    var lines = ["authctl: " + shown(failure.message)]
-    lines += server.map { "server: " + $0 }
-    if let hint = failure.hint { lines.append("hint: " + exact(hint)) }
-    complain(lines.joined(separator: "\n"))
+    var lines = [laidOut("authctl: " + shown(failure.message))]
+    lines += server.map { laidOut("server: " + $0) }
+    if let hint = failure.hint { lines.append(laidOut(hint: exact(hint))) }
+    complain(lines.joined(separator: "\n"), marked: ("authctl:", .red))
   }
 
   /// Returns the failure as an object (design 2), masked.
@@ -225,28 +254,37 @@ final class Console {
 
   // One write(2), so that processes which share the stream do not mix their lines. An error of
   // standard error cannot be reported anywhere.
-  private func complain(_ text: String) {
+  private func complain(_ text: String, marked: (prefix: String, colour: Colour)? = nil) {
     passing(nil)
-    Array((text + "\n").utf8).withUnsafeBytes { _ = errors.write($0) }
+    guard usesColourErr, let marked, text.utf8.starts(with: marked.prefix.utf8) else {
+      Array((text + "\n").utf8).withUnsafeBytes { _ = errors.write($0) }
+      return
+    }
+    let rest = text.utf8.dropFirst(marked.prefix.utf8.count) + [UInt8(ascii: "\n")]
+    let shown = isErrTerminal ? StandardStream.safe(Array(rest)) : Array(rest)
+    (Array(marked.colour.painting(marked.prefix).utf8) + shown)
+      .withUnsafeBytes { _ = errors.write($0, as: .asIs) }
   }
 
   // MARK: Rules
 
-  /// Returns `text` in lines of at most 79 columns, less `indent`, broken at spaces; a longer word
+  /// Returns `text` in lines of at most `columns`, less `indent`, broken at spaces; a longer word
   /// stays whole.
   ///
   /// A word that looks like a prefix of authctl's own (`hint:`) or a command to a CI runner (`::`)
   /// never begins a line (rule B4), except after an indent.
-  static func wrapped(_ text: String, indent: Int = 0) -> [String] {
+  static func wrapped(_ text: String, indent: Int = 0, columns: Int = 79) -> [String] {
     var lines: [String] = []
     var line = ""
     for word in text.split(separator: " ", omittingEmptySubsequences: false) {
       let isHarmless = word.utf8.last != UInt8(ascii: ":") && !word.utf8.starts(with: "::".utf8)
-      let mayBegin = !word.isEmpty && (isHarmless || indent > 0)
+      let isAfterPrefix =
+        lines.isEmpty && ["authctl:", "authctl: warning:", "server:", "hint:"].contains(line)
+      let mayBegin = !word.isEmpty && (isHarmless || indent > 0) && !isAfterPrefix
       let joined = line + " " + word
       if lines.isEmpty && line.isEmpty {
         line = String(word)
-      } else if mayBegin && Table.width(of: joined) > 79 - indent {
+      } else if mayBegin && Table.width(of: joined) > columns - indent {
         lines.append(line)
         line = String(word)
       } else {
@@ -256,12 +294,26 @@ final class Console {
     return lines + [line]
   }
 
-  private static func usesColour(onTerminal: Bool, _ environment: [String: String]) -> Bool {
-    func value(_ name: String) -> String { environment[name] ?? "" }
-    if !value("NO_COLOR").isEmpty { return false }
-    let force = value("CLICOLOR_FORCE")
-    if !force.isEmpty && force != "0" { return true }
-    return onTerminal && value("CLICOLOR") != "0" && value("TERM") != "dumb"
+  /// Breaks a long message at spaces on a terminal; what follows is indented, so that it cannot look
+  /// like another message. A pipe gets one line.
+  private func laidOut(_ text: String) -> String {
+    guard let columns = errors.columns, isErrTerminal else { return text }
+    return Self.wrapped(text, indent: 2, columns: columns - 1).enumerated()
+      .map { $0 == 0 ? $1 : "  " + $1 }.joined(separator: "\n")
+  }
+
+  /// A hint that may be a command stays whole, so that it can be copied.
+  private func laidOut(hint: String) -> String {
+    let mayBeCommand =
+      hint.contains(bytesOf: "authctl ") || hint.utf8.contains { "'/=$|".utf8.contains($0) }
+    return mayBeCommand ? "hint: " + hint : laidOut("hint: " + hint)
+  }
+
+  /// Whether the locale's characters are UTF-8 (locale(7): the first that is set decides).
+  private static func isUTF8(_ environment: [String: String]) -> Bool {
+    let values = ["LC_ALL", "LC_CTYPE", "LANG"].compactMap { environment[$0] }
+    let name = (values.first { !$0.isEmpty } ?? "").asciiLowercased
+    return name.contains(bytesOf: "utf-8") || name.contains(bytesOf: "utf8")
   }
 
   private static func dieOfBrokenPipe() {

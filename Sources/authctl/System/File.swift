@@ -124,6 +124,9 @@ final class OutputFile {
     } catch { throw Self.unwritable(path, error) }
   }
 
+  /// The number of bytes written.
+  private(set) var count = 0
+
   /// Whether the written data stays invisible until `commit`.
   var isTemporary: Bool { file != nil }
 
@@ -132,6 +135,7 @@ final class OutputFile {
       abandon()
       throw Self.unwritable(place, error)
     }
+    count += bytes.count
   }
 
   /// Moves the complete file to its destination.

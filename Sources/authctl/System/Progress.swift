@@ -1,7 +1,7 @@
 internal import AuthKit
 
-/// The progress line of a long transfer: drawn after one second, on a terminal that does not show
-/// the body itself, and erased at the end.
+/// The progress line of a long transfer: drawn after one second, on a terminal, and erased at the
+/// end, or at the answer that the same terminal shows.
 final class Progress {
   private struct Sample {
     var time: Double
@@ -11,12 +11,15 @@ final class Progress {
   private let console: Console
   private let began = Clock.now().seconds
   private var isOver = false
+  /// Whether the terminal shows the answer: only an upload has a line.
+  let isForUpload: Bool
   private var isUpload = false
   private var samples: [Sample] = []
 
   /// Returns nil when no line is drawn.
-  init?(_ console: Console, savesBody: Bool) {
-    guard console.isErrTerminal, savesBody || !console.isOutTerminal else { return nil }
+  init?(_ console: Console, savesBody: Bool, sendsBody: Bool) {
+    isForUpload = console.isOutTerminal && !savesBody
+    guard console.isErrTerminal, !isForUpload || sendsBody else { return nil }
     self.console = console
   }
 
@@ -59,7 +62,7 @@ final class Progress {
   }
 
   /// Returns `512 B` or `1.5 MB`: decimal units, a number of at most four characters.
-  private static func size(_ bytes: Double) -> String {
+  static func size(_ bytes: Double) -> String {
     var value = bytes
     var unit = "B"
     for next in ["kB", "MB", "GB", "TB"] where value >= 1000 {

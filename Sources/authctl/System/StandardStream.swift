@@ -66,6 +66,13 @@ final class StandardStream {
     return put((rest.last ?? lastByte) == UInt8(ascii: "\n") ? rest : rest + [UInt8(ascii: "\n")])
   }
 
+  /// Returns a whole text in the form in which a terminal gets it.
+  static func safe(_ text: [UInt8]) -> [UInt8] {
+    var caret = Caret()
+    let shown = text.withUnsafeBytes { caret.feed($0) }
+    return shown + caret.finish()
+  }
+
   private static func isPlain(_ byte: UInt8) -> Bool {
     0x20..<0x7F ~= byte || byte == UInt8(ascii: "\n") || byte == UInt8(ascii: "\t")
   }

@@ -80,7 +80,8 @@ import Testing
     let (run, answers, requests) = try await batch(
       2, [], answering: once(429, [("Retry-After", "1")]))
     #expect(answers.map { $0["status"]?.int } == [429, 200])
-    #expect(run.stderr == "authctl: HTTP 429: no request for 1 s\n")
+    #expect(
+      run.stderr == "authctl: HTTP 429: no request for 1 s\n1 of 2 requests failed (HTTP 429: 1)\n")
     #expect(run.status == 4)
     #expect(requests == 2)
   }
@@ -94,7 +95,10 @@ import Testing
       #expect(
         answer["error"]?["message"]?.string == "not sent: the server asks to wait 60 min")
     }
-    #expect(run.stderr.hasPrefix("authctl: stopped: the server asks to wait 60 min: "))
+    #expect(
+      run.stderr.hasPrefix(
+        "1 of 1 request failed (HTTP 429: 1)\n"
+          + "authctl: stopped: the server asks to wait 60 min: "))
     #expect(run.status == 4)
     #expect(requests == 1)
   }
@@ -106,7 +110,7 @@ import Testing
         ["batch", "--retry", "2"], stdin: "{\"method\":\"POST\",\"url\":\"/\",\"json\":1}\n",
         env: ["AUTHCTL_URL": api.url, "AUTHCTL_TOKEN": box.canary.make("token")])
       #expect(run.status == 5)
-      #expect(run.stderr == "")
+      #expect(run.stderr == "1 of 1 request failed (HTTP 503: 1)\n")
       #expect(api.connections.count == 1)
     }
   }

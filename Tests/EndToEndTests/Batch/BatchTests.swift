@@ -131,7 +131,9 @@ import Testing
           == Batch.lines(
             rows.map { Batch.error($0.id, "usage", 2, $0.message, hint: $0.hint) }
               + [Batch.answer("2", 2, body: #","json":{}"#)]))
-      #expect(run.stderr == "")
+      #expect(
+        run.stderr
+          == "\(rows.count) of \(rows.count + 1) requests failed (wrong line: \(rows.count))\n")
       #expect(run.status == 2)
       #expect(api.connections.count == 1)
     }
@@ -201,15 +203,23 @@ import Testing
       case "POST /v1/303": .redirect(303, to: "/v1/ok")
       case "GET /v1/loop": .redirect(to: "/v1/loop")
       case "GET /v1/cut": .close
+      case "GET /v1/half": .bytes(Array("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf".utf8))
       default: .http(200)
       }
     }
     try await withShop(answering: answering) { box, _ in
-      let rows: [(lines: [String], options: [String], status: Int32)] = [
-        (["GET /ok"], [], 0), (["GET /404", "GET /ok"], [], 4), (["GET /503", "GET /404"], [], 5),
-        (["POST /303"], [], 3), (["GET /loop", "GET /503"], [], 6), (["GET /cut"], [], 7),
-        (["GET /404"], ["--ok", "404"], 0), (["GET /404", "GET /503"], ["--ok", "4xx"], 5),
-        (["GET /404", "GET /503", "POST /303"], ["--ignore-status"], 0), ([], [], 0),
+      let rows: [(lines: [String], options: [String], status: Int32, failed: String?)] = [
+        (["GET /ok"], [], 0, nil), (["GET /404", "GET /ok"], [], 4, "1 of 2 HTTP 404: 1"),
+        (["GET /503", "GET /404"], [], 5, "2 of 2 HTTP 404: 1, HTTP 503: 1"),
+        (["GET /404", "GET /503", "GET /503"], [], 5, "3 of 3 HTTP 503: 2, HTTP 404: 1"),
+        (["POST /303"], [], 3, "1 of 1 HTTP 303: 1"),
+        (["GET /loop", "GET /503"], [], 6, "2 of 2 HTTP 503: 1, too many redirects: 1"),
+        (["GET /cut", "GET /ok"], [], 7, "1 of 2 no answer: 1"),
+        (["GET /half"], [], 7, "1 of 1 broken off: 1"),
+        (["GET /404"], ["--ok", "404"], 0, nil),
+        (["GET /404", "GET /503"], ["--ok", "4xx"], 5, "1 of 2 HTTP 503: 1"),
+        (["GET /404", "GET /503", "POST /303"], ["--ignore-status"], 0, nil), ([], [], 0, nil),
+        (["GET /404"], ["-q"], 4, nil),
       ]
       for row in rows {
         let lines = row.lines.map { line in
@@ -219,7 +229,12 @@ import Testing
         let run = try await box.run(
           ["batch"] + row.options, stdin: Batch.lines(lines), env: Batch.token)
         #expect(run.status == row.status, "\(row.lines): \(run.stdout)")
-        #expect(run.stderr == "")
+        let said = row.failed.map { text in
+          let words = text.split(separator: " ", maxSplits: 3)
+          let noun = words[2] == "1" ? "request" : "requests"
+          return words[0...2].joined(separator: " ") + " \(noun) failed (\(words[3]))\n"
+        }
+        #expect(run.stderr == said ?? "", "\(row.lines)")
         #expect(try run.answers().count == lines.count)
       }
     }
@@ -242,6 +257,7 @@ import Testing
           ]))
       #expect(
         run.stderr == """
+          1 of 2 requests failed (HTTP 404: 1)
           authctl: stopped after line 2 (--fail-fast): 2 answered, 2 read and not sent
           hint: nothing was read from line 5 on
 

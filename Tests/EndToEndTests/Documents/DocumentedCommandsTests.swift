@@ -10,7 +10,7 @@ import Testing
     case $1 in otp) echo 123456 ;; *) echo 'correct horse battery' ;; esac
     """,
     "jq": "case $* in *url*) echo '{\"url\":\"/me\"}' ;; *) echo '{\"item\":7}' ;; esac",
-    "pbpaste": "echo e30.e30.x",
+    "wl-paste": "echo e30.e30.x",
     "bazel": ":", "kubectl": ":", "make": ":", "deploy.sh": ":", "report.sh": ":",
   ]
 
@@ -51,7 +51,8 @@ import Testing
   /// names it.
   private func script(_ blocks: [ShellBlock], _ box: Sandbox, at api: APIServer) -> String {
     let stands = [
-      ("http://127.0.0.1:8080", api.url), ("/run/secrets/", box.root + "/secrets/"),
+      ("http://127.0.0.1:8080", api.url), ("127-0-0-1-8080", api.profileName),
+      ("/run/secrets/", box.root + "/secrets/"),
     ]
     return "set -Eeuo pipefail\ntrap 'echo \"block in line $BLOCK: $BASH_COMMAND: $?\" >&2' ERR\n"
       + blocks.map {

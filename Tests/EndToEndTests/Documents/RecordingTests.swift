@@ -20,6 +20,7 @@ import Testing
           answers: isLogin ? [("Password for", "correct horse battery\n")] : [],
           env: [
             "XDG_CONFIG_HOME": nil, "XDG_STATE_HOME": nil, "TERM": "xterm-256color",
+            "NO_COLOR": nil,
           ])
         #expect(run.status == 0, "\(typed): \(run.screen)")
         lines.append("\u{1B}[1m$ \(typed)\u{1B}[0m")

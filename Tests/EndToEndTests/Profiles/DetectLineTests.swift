@@ -51,7 +51,7 @@ import Testing
         let words = try await arguments(line, box)
         #expect(
           words == [
-            "profile", "add", "127.0.0.1", api.url, "--preset", "json", "--set",
+            "profile", "add", api.profileName, api.url, "--preset", "json", "--set",
             "login.path=" + hostile, "--body",
             #"{"username":"{username}","password":"{password}"}"#, "--token-at", "/token",
           ])
@@ -106,7 +106,7 @@ import Testing
       #expect(
         words
           == expected.map {
-            ["profile", "add", "127.0.0.1", api.url, "--preset", preset] + $0
+            ["profile", "add", api.profileName, api.url, "--preset", preset] + $0
           })
     }
   }
@@ -114,9 +114,11 @@ import Testing
   @Test func nameOfTheProfileIsFree() async throws {
     try await Sandbox.with(.none) { box in
       let api = try box.recorder(answering: Look.serving(Look.document(Look.post("/login"))))
-      for name in ["127.0.0.1", "127.0.0.1-2"] { try box.profile(name, "url = \"\(api.url)\"\n") }
+      for name in [api.profileName, "\(api.profileName)-2"] {
+        try box.profile(name, "url = \"\(api.url)\"\n")
+      }
       let run = try await box.run("profile", "detect", api.url)
-      #expect(next(run)?.hasPrefix("authctl profile add 127.0.0.1-3 \(api.url) ") == true)
+      #expect(next(run)?.hasPrefix("authctl profile add \(api.profileName)-3 \(api.url) ") == true)
     }
   }
 
@@ -167,7 +169,7 @@ import Testing
         "-c", line, env: ["PATH": box.root + "/bin:/usr/bin:/bin"], program: "/bin/sh")
       #expect(added.status == 0, "\(line): \(added.stderr)")
       let login = try await box.run(
-        "login", "-p", "127.0.0.1", "-u", "ada", "--password-stdin", stdin: "a password\n")
+        "login", "-p", api.profileName, "-u", "ada", "--password-stdin", stdin: "a password\n")
       #expect(login.status == 0, "\(login.stderr)")
       #expect(Look.posts(api) == ["POST " + sent])
       // `login URL` sends the same.

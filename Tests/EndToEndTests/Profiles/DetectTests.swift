@@ -15,7 +15,7 @@ import Testing
         run.stdout == """
           certain: /openapi.json: signs in with a form at \(path), like \(preset)
             POST \(path) takes username and password; the token is at /access_token
-          Next: authctl profile add 127.0.0.1 \(api.url) --preset \(preset)
+          Next: authctl profile add \(api.profileName) \(api.url) --preset \(preset)
 
           """)
       #expect(Look.asked(api) == ["GET /", "GET /openapi.json"])
@@ -36,7 +36,7 @@ import Testing
         run.stdout == """
           certain: /swagger.json: signs in with JSON at /api/v1/users/sign_in
             POST /users/sign_in takes email and password; the token is at /token
-          Next: authctl profile add 127.0.0.1 \(api.url)/api/v1 --preset json \
+          Next: authctl profile add \(api.profileName) \(api.url)/api/v1 --preset json \
           --set login.path=/users/sign_in \
           --body '{"email":"{username}","password":"{password}"}' --token-at /token
 
@@ -79,7 +79,7 @@ import Testing
             POST /login takes username and password
           likely: /openapi.json: signs in with JSON at /admin/session
             POST /admin/session takes email and password; wants --field tenant=VALUE
-          Next: authctl profile add 127.0.0.1 \(api.url) --preset json \
+          Next: authctl profile add \(api.profileName) \(api.url) --preset json \
           --set login.path=/login --body '{"username":"{username}","password":"{password}"}'
 
           """)
@@ -98,7 +98,7 @@ import Testing
         run.stdout == """
           possible: /openapi.json: shows no sign-in; requests carry a key in the header X-Key
             its security schemes
-          Next: authctl profile add 127.0.0.1 \(api.url) --preset api-key \
+          Next: authctl profile add \(api.profileName) \(api.url) --preset api-key \
           --send 'X-Key: {access_token}'
 
           """)
@@ -121,7 +121,7 @@ import Testing
         let run = try await box.run("profile", "detect", api.url)
         #expect(run.status == 0 && run.stderr == "", "\(run.stderr)")
         let why = "  it answers 401 with WWW-Authenticate (RFC 9110, section 11.6.1)\n"
-        let next = "Next: authctl profile add 127.0.0.1 \(api.url) --preset http-basic\n"
+        let next = "Next: authctl profile add \(api.profileName) \(api.url) --preset http-basic\n"
         #expect(run.stdout == "\(told)\n\(why)" + (line ? next : ""))
         Look.expectBare(api)
       }
@@ -253,7 +253,7 @@ import Testing
         run.stdout == """
           \(certainty): \(path): answers as \(preset) does
             \(try #require(summary))
-          Next: authctl profile add 127.0.0.1 \(api.url) --preset \(preset)
+          Next: authctl profile add \(api.profileName) \(api.url) --preset \(preset)
 
           """)
       Look.expectBare(api)
@@ -364,7 +364,7 @@ import Testing
             ]
           ],
           "tried": ["GET /: 404", "GET /openapi.json: 200"],
-          "command": .string("authctl profile add 127.0.0.1 \(api.url) --preset fastapi"),
+          "command": .string("authctl profile add \(api.profileName) \(api.url) --preset fastapi"),
         ])
     }
   }

@@ -105,7 +105,7 @@ import Testing
 
   private static let home: [String: String?] = ["XDG_CONFIG_HOME": nil]
 
-  private func profile(_ box: Sandbox, _ name: String = "127.0.0.1") -> String? {
+  private func profile(_ box: Sandbox, _ name: String) -> String? {
     box.read("home/.config/authctl/profiles/\(name).toml")
   }
 
@@ -142,12 +142,13 @@ import Testing
       let file = try box.write("copied.txt", copy.line(api.url, password, cookie))
       let run = try await box.run("login", "--from-curl", file, env: Self.home)
       #expect(run.status == 0 && run.stdout == "", "\(run.stderr)")
-      #expect(run.stderr.contains("Signed in to 127.0.0.1 as \(Self.account)."), "\(run.stderr)")
+      #expect(
+        run.stderr.contains("Signed in to \(api.profileName) as \(Self.account)."), "\(run.stderr)")
       #expect(Look.asked(api) == [copy.request])
       expectSent(api, copy, password)
       #expect(Scene.holds(api, [cookie]) == [])
 
-      let text = try #require(profile(box))
+      let text = try #require(profile(box, api.profileName))
       #expect(text.hasPrefix("url = \"\(api.url)\"\n"))
       #expect(text.contains("account = \"\(Self.account)\"\n"))
       let rest = text.split(separator: "\n").filter { !$0.hasPrefix("account = ") }
@@ -157,7 +158,7 @@ import Testing
         #expect(!rest.contains { $0.contains(word) }, "\(text)")
       }
       // The password is not stored: the next sign-in asks for it.
-      let again = try await box.run("login", "-p", "127.0.0.1", env: Self.home)
+      let again = try await box.run("login", "-p", api.profileName, env: Self.home)
       #expect(again.status == 10 && again.stdout == "")
       #expect(
         again.stderr == """
@@ -169,7 +170,7 @@ import Testing
       let stored = try await box.items().compactMap(\.secret)
       #expect(stored.count == 1 && !stored.contains { $0.contains(password) })
       let other = try await box.run(
-        "login", "-p", "127.0.0.1", "--password-stdin", stdin: "another-one\n", env: Self.home)
+        "login", "-p", api.profileName, "--password-stdin", stdin: "another-one\n", env: Self.home)
       #expect(other.status == 0, "\(other.stderr)")
       expectSent(api, copy, "another-one")
     }
@@ -226,7 +227,7 @@ import Testing
       let run = try await box.run("login", "--from-curl", file, env: Self.home)
       #expect(run.status == 14 && run.stdout == "")
       #expect(run.stderr.contains("\nserver: wrong\n"), "\(run.stderr)")
-      #expect(profile(box) == nil)
+      #expect(profile(box, api.profileName) == nil)
       #expect(try await box.items().isEmpty)
     }
   }
@@ -290,7 +291,7 @@ import Testing
       #expect(
         api.texts.last?.hasSuffix(#"{"wer":"ada","kode":"\#(password)"}"#) == true,
         "\(api.texts)")
-      #expect(profile(box)?.contains(#"kode = "{password}""#) == true)
+      #expect(profile(box, api.profileName)?.contains(#"kode = "{password}""#) == true)
     }
   }
 

@@ -244,7 +244,7 @@ import Testing
       expect(after, "session.expired", [401, 403], "profile")
       expect(after, "vars.tenant", "acme", "profile")
       #expect(after.count == before.count)
-      let text = try await desk.run("profile", "show", "pocket").stdout
+      let text = try await desk.run("profile", "show", "pocket", "--all").stdout
       #expect(text.contains(/\nvars\.collection = "staff" +# profile\n/), "\(text)")
       #expect(text.contains(/\nsession\.access_token = \["\/token"\] +# preset pocketbase\n/))
       #expect(text.contains(/\nlogin\.method = "POST" +# built in\n/))

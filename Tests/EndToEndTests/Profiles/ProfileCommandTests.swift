@@ -202,7 +202,7 @@ import Testing
       try box.write(
         "config/authctl/profiles/school.toml",
         "url = \"https://school.example\"\npreset = \"express-jwt\"\naccount = \"ada\"\n")
-      let run = try await box.run("profile", "show")
+      let run = try await box.run("profile", "show", "--all")
       #expect(run.status == 0 && run.stderr == "")
       let lines = run.stdout.split(separator: "\n").map(String.init)
       #expect(lines.first == "# \(box.configHome)/authctl/profiles/school.toml")
@@ -213,7 +213,20 @@ import Testing
       #expect(source(#"login.path = "/api/login""#) == " preset express-jwt")
       #expect(source("session.expired = [401]") == " built in")
       #expect(source(#"session.access_token = ["/token"]"#) == " preset express-jwt")
-      #expect(try await box.run("profile", "show", "school").stdout == run.stdout)
+      #expect(try await box.run("profile", "show", "school", "--all").stdout == run.stdout)
+      // Without --all, what the profile itself sets.
+      let own = """
+        # \(box.configHome)/authctl/profiles/school.toml
+        url = "https://school.example"
+        preset = "express-jwt"
+        account = "ada"
+
+        """
+      let short = try await box.run("profile", "show")
+      #expect(short.status == 0 && short.stderr == "" && short.stdout == own)
+      #expect(
+        try await box.terminal(["profile", "show"]).screen
+          == own + "hint: --all also prints the values of preset express-jwt and the defaults\n")
     }
   }
 
@@ -226,7 +239,7 @@ import Testing
       try box.write(
         "config/authctl/profiles/school.toml",
         "url = \"https://school.example\"\npreset = \"json\"\nlogin.path = \"/\(long)\"\n")
-      let run = try await box.run("profile", "show")
+      let run = try await box.run("profile", "show", "--all")
       let lines = run.stdout.split(separator: "\n").dropFirst()
       #expect(lines.contains("login.path = \"/\(long)\"  # profile"))
       // All shorter lines are aligned.

@@ -84,3 +84,13 @@ enum Look {
     return [#"{"alg":"HS256"}"#, claims, "signed"].map(part).joined(separator: ".")
   }
 }
+
+extension Recorder {
+  /// The name of a profile that authctl makes for it.
+  var profileName: String { "\(address.replacing(".", with: "-"))-\(port)" }
+}
+
+extension APIServer {
+  /// The name of a profile that authctl makes for it.
+  var profileName: String { "127-0-0-1-\(port)" }
+}

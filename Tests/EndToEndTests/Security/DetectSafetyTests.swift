@@ -92,7 +92,8 @@ import Testing
           #expect(run.status <= 1, "\(run.stderr)")
           // Any proposed profile is for the given origin.
           for line in run.stdout.split(separator: "\n") where line.hasPrefix("Next: ") {
-            #expect(line.hasPrefix("Next: authctl profile add 127.0.0.1 \(api.url) "), "\(line)")
+            let next = "Next: authctl profile add \(api.profileName) \(api.url) "
+            #expect(line.hasPrefix(next), "\(line)")
             #expect(!line.contains(other.authority))
           }
           Look.expectBare(api)
@@ -345,7 +346,8 @@ import Testing
           let own = [
             "Tried: ", "possible: ", "likely: ", "certain: ", "  ", "{", "authctl: nothing known ",
           ]
-          let isNext = line.hasPrefix("Next: authctl profile add 127.0.0.1 \(api.url) --preset ")
+          let next = "Next: authctl profile add \(api.profileName) \(api.url) --preset "
+          let isNext = line.hasPrefix(next)
           let isHint = line.hasPrefix("hint: choose a preset ") && run.status == 1
           #expect(own.contains { line.hasPrefix($0) } || isNext || isHint, "\(line)")
         }

@@ -89,7 +89,7 @@ import Testing
       for command in Self.commands {
         let shown = try await box.terminal(
           ["-c", "\"$0\" \(command)", try Built.authctl()],
-          env: ["EVIL": Self.evil, "QUIET": Self.quiet], program: "/bin/sh")
+          env: ["EVIL": Self.evil, "QUIET": Self.quiet, "NO_COLOR": nil], program: "/bin/sh")
         #expect(Self.acting(shown.bytes) == [], "\(command): \(shown.screen.debugDescription)")
         #expect(shown.status < 128, "\(command)")
       }

@@ -130,7 +130,7 @@ import Testing
       #expect(
         run.stderr == """
           authctl: it: HTTP 404 Not Found: POST \(api.url)/api/signup-here
-          hint: the path may be wrong: authctl profile show it
+          hint: the path may be wrong: authctl profile show it --all
 
           """)
     }

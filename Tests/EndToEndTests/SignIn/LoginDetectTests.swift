@@ -8,7 +8,8 @@ import Testing
   private static let home: [String: String?] = ["XDG_CONFIG_HOME": nil]
   private static let folder = "home/.config/authctl/profiles/"
 
-  private func profile(_ box: Sandbox) -> String? { box.read(Self.folder + "127.0.0.1.toml") }
+  /// The only profile.
+  private func profile(_ box: Sandbox) -> String? { names(box).first.flatMap { box.read($0) } }
 
   /// The files of the profiles.
   private func names(_ box: Sandbox) -> [String] {
@@ -28,12 +29,14 @@ import Testing
 
   private static let found =
     "Found /openapi.json: signs in with JSON at /api/token/, like simplejwt.\n"
-  private static let saved = """
+  private static func saved(_ api: Recorder) -> String {
+    """
     Saved: session in the Secret Service (gnome-keyring), profile in
-    ~/.config/authctl/profiles/127.0.0.1.toml
-    Default profile: 127.0.0.1. To change it: authctl use NAME
+    ~/.config/authctl/profiles/\(api.profileName).toml
+    Default profile: \(api.profileName). To change it: authctl use NAME
 
     """
+  }
 
   // MARK: On a terminal
 
@@ -54,8 +57,8 @@ import Testing
           \(Self.found)Use preset simplejwt? [Y/n]\u{20}
           Account: ada@shop.example
           Password for ada@shop.example at \(api.url):\u{20}
-          Signed in to 127.0.0.1 as ada@shop.example. Valid 15 min, renews itself.
-          \(Self.saved)Next: authctl get /auth/users/me/
+          Signed in to \(api.profileName) as ada@shop.example. Valid 15 min, renews itself.
+          \(Self.saved(api))Next: authctl get /auth/users/me/
 
           """)
       #expect(box.read("home/out") == "")
@@ -99,8 +102,8 @@ import Testing
           Account: ada
           Password for ada at \(api.url):\u{20}
           Token: the only JWT in the answer, at /data/jwt.
-          Signed in to 127.0.0.1 as ada. Valid 60 min; cannot renew itself.
-          \(Self.saved)Next: authctl get /PATH
+          Signed in to \(api.profileName) as ada. Valid 60 min; cannot renew itself.
+          \(Self.saved(api))Next: authctl get /PATH
 
           """)
       #expect(looks.count <= 12 && Look.posts(api) == ["POST /api/auth/login"])
@@ -140,8 +143,8 @@ import Testing
           >\u{20}
           Account: ada
           Password for ada at \(api.url):\u{20}
-          Signed in to 127.0.0.1 as ada. Valid for a time not told.
-          \(Self.saved)Next: authctl get /PATH
+          Signed in to \(api.profileName) as ada. Valid for a time not told.
+          \(Self.saved(api))Next: authctl get /PATH
 
           """)
       #expect(Look.posts(api) == ["POST /login"])
@@ -298,8 +301,8 @@ import Testing
       #expect(run.status == 0 && run.stdout == "")
       #expect(
         run.stderr == """
-          \(Self.found)Signed in to 127.0.0.1 as ada. Valid 15 min, renews itself.
-          \(Self.saved)Next: authctl get /auth/users/me/
+          \(Self.found)Signed in to \(api.profileName) as ada. Valid 15 min, renews itself.
+          \(Self.saved(api))Next: authctl get /auth/users/me/
 
           """)
       #expect(Look.asked(api) == ["GET /", "GET /openapi.json", "POST /api/token/"])

@@ -28,12 +28,13 @@ import Testing
       #expect(run.status == 0 && run.stdout == "", "\(run.stderr)")
       #expect(
         run.stderr == """
-          Signed in to 127.0.0.1 as ada@example.com. Valid 60 min; cannot renew itself.
+          Signed in to \(api.profileName) as ada@example.com. Valid 60 min; cannot renew
+          itself.
           Saved: session in the Secret Service (gnome-keyring), profile in
-          ~/.config/authctl/profiles/127.0.0.1.toml
+          ~/.config/authctl/profiles/\(api.profileName).toml
           The answer has a refresh token; set refresh.path to renew.
-          hint: authctl profile set 127.0.0.1 refresh.path=/PATH
-          Default profile: 127.0.0.1. To change it: authctl use NAME
+          hint: authctl profile set \(api.profileName) refresh.path=/PATH
+          Default profile: \(api.profileName). To change it: authctl use NAME
           Next: authctl get /PATH
 
           """)
@@ -51,8 +52,8 @@ import Testing
         "login", api.url + "/login", "-u", "grace@example.com", "--password-stdin",
         stdin: "s3cret|with|pipes\n", env: Self.home)
       #expect(other.status == 0, "\(other.stderr)")
-      #expect(names(box) == ["127.0.0.1.toml"])
-      let text = box.read(Self.folder + "127.0.0.1.toml") ?? ""
+      #expect(names(box) == ["\(api.profileName).toml"])
+      let text = box.read(Self.folder + "\(api.profileName).toml") ?? ""
       #expect(text.contains("account = \"ada@example.com\"") && !text.contains("grace"))
       #expect(try await box.items().count == 2)
     }
@@ -140,13 +141,13 @@ import Testing
         #expect(run.stderr.hasSuffix(hint), "\(run.stderr)")
         #expect(!run.stderr.contains("eyJ"))
       }
-      #expect(names(box) == ["127.0.0.1.toml"])
+      #expect(names(box) == ["\(api.profileName).toml"])
       // If a place is named, no other is tried.
       try await answer(["other": .string(jwt)])
       let named = try await login(
         box, api.url + "/v1/login", "-p", "two", "-u", "ada", "--token-at", "/data")
       #expect(named.status == 15)
-      #expect(names(box) == ["127.0.0.1.toml"])
+      #expect(names(box) == ["\(api.profileName).toml"])
     }
   }
 

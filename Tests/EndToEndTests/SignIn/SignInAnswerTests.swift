@@ -189,7 +189,7 @@ import Testing
           shop, recorder, location, 15,
           "authctl: shop: POST \(shop.url)/login answered with a redirect to \(shown), not with a "
             + "sign-in (HTTP \(status), an empty body)\n"
-            + "hint: the path may be wrong: authctl profile show shop\n")
+            + "hint: the path may be wrong: authctl profile show shop --all\n")
       }
       #expect(other.connections.isEmpty)
     }
@@ -214,7 +214,7 @@ import Testing
       _ = try await fails(
         shop, recorder, "404", 4,
         "authctl: shop: HTTP 404 Recorded: POST \(shop.url)/login\n"
-          + "hint: the path may be wrong: authctl profile show shop\n")
+          + "hint: the path may be wrong: authctl profile show shop --all\n")
       script["POST /login"] = .http(503, #"{"message":"Down for an hour."}"#)
       _ = try await fails(
         shop, recorder, "503", 5,

@@ -117,7 +117,8 @@ extension Sandbox {
         """#
       command = ["/bin/sh", "-c", script, "sh"] + command
     }
-    let variables = environment(["TERM": "xterm"].merging(env) { $1 })
+    // Tests compare text; those about colours set NO_COLOR to nil.
+    let variables = environment(["TERM": "xterm", "NO_COLOR": "1"].merging(env) { $1 })
     let launch = Launch(
       command: command, environment: variables, directory: directory ?? home, limit: limit)
     let terminal = try Terminal(launch, columns: columns) { try spawn($0) }

@@ -97,6 +97,11 @@ package final class CurlClient {
       }
       list = list ?? last
     }
+    // libcurl decodes only with this option, which would ask for an encoding too.
+    if settings.decodes, !settings.compressed {
+      last = curl.curl_slist_append(last, "Accept-Encoding:")
+      list = list ?? last
+    }
     authctl_curl_set_pointer(easy, CURLOPT_HTTPHEADER, list)
     sent = (request, list, mime)
     authctl_curl_set_text(easy, CURLOPT_CUSTOMREQUEST, request.method)
@@ -104,7 +109,9 @@ package final class CurlClient {
       authctl_curl_set_text(easy, CURLOPT_CUSTOMREQUEST, nil)
       authctl_curl_set_long(easy, CURLOPT_NOBODY, 1)
     }
-    receiver.pointee = Receiver(onHead: onHead, onBody: onBody, settings: settings, easy: easy)
+    receiver.pointee = Receiver(
+      onHead: onHead, onBody: onBody, settings: settings, easy: easy,
+      knownEncodings: Self.encodings(of: curl))
     connectCallbacks()
   }
 
@@ -173,7 +180,9 @@ package final class CurlClient {
     authctl_curl_set_long(easy, CURLOPT_HTTPAUTH, 0)
     // Send `..` and `%2e%2e` as written, so that the checked path is the one sent.
     authctl_curl_set_long(easy, CURLOPT_PATH_AS_IS, 1)
-    authctl_curl_set_text(easy, CURLOPT_ACCEPT_ENCODING, settings.compressed ? "" : nil)
+    authctl_curl_set_text(
+      easy, CURLOPT_ACCEPT_ENCODING, settings.compressed || settings.decodes ? "" : nil)
+    authctl_curl_set_long(easy, CURLOPT_HTTP_CONTENT_DECODING, settings.decodes ? 1 : 0)
     authctl_curl_set_long(easy, CURLOPT_CONNECTTIMEOUT_MS, milliseconds(settings.connectTimeout))
     authctl_curl_set_long(easy, CURLOPT_TIMEOUT_MS, milliseconds(settings.totalTimeout ?? 0))
     authctl_curl_set_long(easy, CURLOPT_BUFFERSIZE, settings.pieceLength)
@@ -241,6 +250,10 @@ package final class CurlClient {
       } else {
         failure = Failure(.network, "\(origin) closed the connection without an answer")
       }
+    case CURLE_BAD_CONTENT_ENCODING:
+      failure = Failure(
+        .network, "the answer of \(origin) is not encoded as its Content-Encoding says",
+        hint: "a request with --raw takes it as it is")
     case CURLE_PARTIAL_FILE:
       failure = Failure(.network, "the answer of \(origin) broke off before its end")
     default:
@@ -257,6 +270,8 @@ private struct Receiver {
   let onBody: CurlClient.OnBody
   let settings: TransferSettings
   let easy: UnsafeMutableRawPointer
+  /// The content encodings that libcurl decodes.
+  let knownEncodings: [String]
   var failure: Failure?
   private var head = ResponseHead()
   private var headBytes = 0
@@ -268,12 +283,13 @@ private struct Receiver {
 
   init(
     onHead: @escaping CurlClient.OnHead, onBody: @escaping CurlClient.OnBody,
-    settings: TransferSettings, easy: UnsafeMutableRawPointer
+    settings: TransferSettings, easy: UnsafeMutableRawPointer, knownEncodings: [String]
   ) {
     self.onHead = onHead
     self.onBody = onBody
     self.settings = settings
     self.easy = easy
+    self.knownEncodings = knownEncodings
   }
 
   mutating func header(_ bytes: UnsafeRawBufferPointer) -> Int {
@@ -292,6 +308,10 @@ private struct Receiver {
         // suppress.
         guard receiver.head.status >= 200 else { return }
         receiver.headIsComplete = true
+        // Left as it is, where libcurl would fail.
+        if !receiver.head.isDecodable(by: receiver.knownEncodings) {
+          authctl_curl_set_long(receiver.easy, CURLOPT_HTTP_CONTENT_DECODING, 0)
+        }
         receiver.settings.wire?.received(receiver.head)
         try receiver.onHead(receiver.head)
       } else {

@@ -16,6 +16,14 @@ extension CurlClient {
     version(of: curl)?.ssl_version.map { String(cString: $0) } ?? "without TLS"
   }
 
+  /// The content encodings that the library decodes.
+  static func encodings(of curl: authctl_curl) -> [String] {
+    let features = version(of: curl)?.features ?? 0
+    func has(_ feature: Int32) -> Bool { features & feature != 0 }
+    return ["identity"] + (has(CURL_VERSION_LIBZ) ? ["gzip", "x-gzip", "deflate"] : [])
+      + (has(CURL_VERSION_BROTLI) ? ["br"] : []) + (has(CURL_VERSION_ZSTD) ? ["zstd"] : [])
+  }
+
   /// Returns version data without curl_version, which makes libldap load its plug-ins: 1.5 ms.
   /// https://curl.se/libcurl/c/curl_version_info.html
   private static func version(of curl: authctl_curl) -> curl_version_info_data? {

@@ -52,6 +52,7 @@ final class BatchRun {
   /// Requests to retry: when, and the answer to print if the batch stops first.
   private var again: [(due: Double, flight: Flight, outcome: ProtectedBatch.Outcome)] = []
   private var worst: Int32 = 0
+  private var failures = BatchFailures()
   /// Lines for standard output.
   private var unwritten = SecretBuilder()
   /// The failure to write standard output.
@@ -120,6 +121,7 @@ final class BatchRun {
       wanted.timeLimit = options.network.maximumTime?.seconds
       send(Flight(id: id, place: place, line: number, wanted: wanted, began: Clock.uptime()))
     } catch {
+      failures.add(status: nil, error)
       finish(place, number, (refusal(id, error), error.kind.exitCode))
     }
   }
@@ -212,6 +214,7 @@ final class BatchRun {
 
   // MARK: - Answers
 
+  /// Returns the line for an outcome, and counts it if it is a failure.
   private func answer(
     to id: JSONValue, _ outcome: ProtectedBatch.Outcome
   ) -> (answer: BatchAnswer, code: Int32) {
@@ -221,11 +224,13 @@ final class BatchRun {
     answer.body = outcome.body
     if let failure = outcome.failure {
       answer.error = error(failure)
+      failures.add(status: outcome.head?.status, failure)
       return (answer, failure.kind.exitCode)
     }
     guard let status = outcome.head?.status, status >= 300, !accepted(status) else {
       return (answer, 0)
     }
+    failures.add(status: status, nil)
     return (answer, Failure.Kind(status: status).exitCode)
   }
 
@@ -298,6 +303,7 @@ final class BatchRun {
     batch.storeCookies()
     let unsent = answerUnsent()
     try flush()
+    if let summary = failures.summary(of: count - unsent) { app.console.notice(line: summary) }
     switch stop {
     case .signal(let signal):
       app.console.report(summary("interrupted", unsent))
