@@ -23,8 +23,8 @@ package struct Detector {
   package init(_ profile: Profile, base: WebURL, http: HTTPClient) throws(Failure) {
     guard base.origin.isSecure || base.origin.isLoopback else {
       throw Failure(
-        .originRefused, "detection asks by https, or this machine: not \(base.origin)",
-        hint: "use https, or describe the API: authctl profile add NAME URL --set login.path=/...")
+        .originRefused, "refused to detect the API at \(base.origin) over plain HTTP",
+        hint: "use https, or add the profile: authctl profile add NAME URL --set login.path=/...")
     }
     self.profile = profile
     self.base = base
@@ -116,7 +116,7 @@ package struct Detector {
     guard let answer = answers[path] else { return }
     for mark in marks where mark.path == path && mark.isShown(by: answer) {
       var finding = Finding(
-        .certain, at: path, "answers as \(mark.preset) does",
+        .certain, at: path, "matches the preset \(mark.preset)",
         why: Presets.summary(mark.preset))
       finding.settings = [("preset", .string(mark.preset))]
       detection.findings.append(finding)
@@ -131,7 +131,7 @@ package struct Detector {
     for value in answer.head.all("WWW-Authenticate") {
       let scheme = String(decoding: value.utf8.prefix { $0 != 0x20 }, as: UTF8.self)
       var finding = Finding(
-        .possible, at: path, "wants \(DisplayText.oneLine(scheme, limit: 20))",
+        .possible, at: path, "requires \(DisplayText.oneLine(scheme, limit: 20)) authentication",
         why: "it answers 401 with WWW-Authenticate (RFC 9110, section 11.6.1)")
       if scheme.asciiLowercased == "basic" {
         finding.certainty = .likely
@@ -154,7 +154,7 @@ package struct Detector {
     for url in document.foreign {
       detection.findings.append(
         Finding(
-          .possible, at: shown, "names another origin, which is not used",
+          .possible, at: shown, "names another origin, which authctl does not use",
           why: DisplayText.oneLine(Redactor.withoutQuery(url), limit: 80)))
     }
     var found = document.bodies(of: "POST", where: SignInOperation.isSignIn)
@@ -192,7 +192,7 @@ package struct Detector {
         + "\(DisplayText.oneLine(signIn.userField)) and "
         + "\(DisplayText.oneLine(signIn.passwordField))\(answer)")
     for field in signIn.furtherFields {
-      finding.why += "; wants --field \(DisplayText.oneLine(field, limit: 40))=VALUE"
+      finding.why += "; requires --field \(DisplayText.oneLine(field, limit: 40))=VALUE"
     }
     if let preset, !isGeneral {
       finding.settings = [("preset", .string(preset))]
@@ -224,7 +224,7 @@ package struct Detector {
     let schemes = document.schemes.compactMap(\.told).joined(separator: ", ")
     guard !schemes.isEmpty else { return nil }
     var finding = Finding(
-      .possible, at: place, "shows no sign-in; requests carry \(schemes)",
+      .possible, at: place, "describes no sign-in; requests carry \(schemes)",
       why: "its security schemes")
     if let header = document.keyHeader, header.asciiLowercased != "authorization" {
       finding.settings = [
@@ -241,8 +241,8 @@ package struct Detector {
     else { return }
     var finding = Finding(
       .certain, at: path,
-      "signs in by OAuth 2.0 at \(DisplayText.oneLine(Redactor.withoutQuery(issuer), limit: 80))",
-      why: "which this version does not do: authctl login --token-stdin stores a token")
+      "signs in with OAuth 2.0 at \(DisplayText.oneLine(Redactor.withoutQuery(issuer), limit: 80))",
+      why: "not supported in this version; to store a token, run: authctl login --token-stdin")
     finding.isOAuth = true
     detection.findings.append(finding)
   }
