@@ -105,15 +105,16 @@ package final class SessionKeeper {
     /// The server issues no token that is valid for this many seconds.
     case tooShort(seconds: Double)
 
-    /// The end of the message.
-    fileprivate var remark: String {
+    /// The cause, for the message.
+    fileprivate var cause: String {
       switch self {
-      case .noRenewal: " (no renewal)"
-      case .renewalRefused: "; renewal refused"
-      case .renewalUseless: "; a renewal did not help"
-      case .passwordRefused: "; the password of the kept command was refused"
-      case .signInPage(let page): "; it redirected to its sign-in page (\(page))"
-      case .tooShort(let seconds): "; no token of \(Timestamp.spoken(seconds))"
+      case .noRenewal: "it cannot be renewed"
+      case .renewalRefused: "the server refused to renew it"
+      case .renewalUseless: "the server refused the renewed token too"
+      case .passwordRefused: "the server refused the password of the kept command"
+      case .signInPage(let page): "it redirected to its sign-in page (\(page))"
+      case .tooShort(let seconds):
+        "the server issues no token that is valid for \(Timestamp.spoken(seconds))"
       }
     }
   }
@@ -122,15 +123,17 @@ package final class SessionKeeper {
   /// token.
   package func expired(_ session: Session, _ reason: Reason, _ obstacle: Obstacle) -> Failure {
     let left = session.secondsLeft(now: clock())
-    let remark = obstacle.remark
     let account = DisplayText.oneLine(session.account, limit: 80)
+    let start = "\(profile.name): session of \(account)"
     let message =
       if let left, left <= 0 {
-        "\(profile.name): session of \(account) expired \(Timestamp.spoken(-left)) ago\(remark)"
-      } else if reason == .asked {
-        "\(profile.name): session of \(account) cannot be renewed\(remark)"
+        "\(start) expired \(Timestamp.spoken(-left)) ago; \(obstacle.cause)"
+      } else if reason != .asked {
+        "\(start) was refused by the server; \(obstacle.cause)"
+      } else if case .noRenewal = obstacle {
+        "\(start) cannot be renewed"
       } else {
-        "\(profile.name): session of \(account) was refused by the server\(remark)"
+        "\(start) cannot be renewed: \(obstacle.cause)"
       }
     var failure = Failure(
       .sessionExpired, message, suggestion: .login(profile.name, account: session.account))
@@ -202,8 +205,8 @@ package final class SessionKeeper {
       if requireRevocation, stored.isThere, ended.revoked != true {
         throw ended.reason
           ?? Failure(
-            .failed, "\(profile.name): the session of \(account) cannot be ended at the server",
-            hint: "without --require-revocation it is forgotten here")
+            .failed, "\(profile.name): the session of \(account) cannot be ended on the server",
+            hint: "leave out --require-revocation to forget it on this machine only")
       }
       ended.deleted = try store.delete(profile: profile.name, account: account)
       return ended
