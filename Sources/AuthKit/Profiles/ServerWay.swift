@@ -28,7 +28,7 @@ package struct ServerWay: Sendable, Equatable {
   func difference(from other: ServerWay) -> [String] {
     Set(settings.keys).union(other.settings.keys).sorted()
       .filter { settings[$0] != other.settings[$0] }
-      .map { $0 == Self.authorities ? "what is in network.ca_file" : "network.\($0)" }
+      .map { $0 == Self.authorities ? "the content of network.ca_file" : "network.\($0)" }
   }
 
   // MARK: - The stored form
