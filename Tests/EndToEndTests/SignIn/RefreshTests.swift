@@ -105,7 +105,7 @@ import Testing
         #expect(run.stdout == "")
         #expect(
           run.stderr
-            == "authctl: shop: session of \(Shop.ada) expired 2 h ago; renewal refused\n"
+            == "authctl: shop: session of \(Shop.ada) expired 2 h ago; the server refused to renew it\n"
             + "server: HTTP 401: Refresh token was already used.\n" + Shop.loginHint)
         #expect(run.status == 11)
         #expect(try await box.items().count <= 1)
@@ -121,7 +121,7 @@ import Testing
         let run = try await shop.box.run("get", "/me")
         #expect(
           run.stderr
-            == "authctl: shop: session of \(Shop.ada) expired 2 h ago; renewal refused\n"
+            == "authctl: shop: session of \(Shop.ada) expired 2 h ago; the server refused to renew it\n"
             + "server: HTTP \(status)\n" + Shop.loginHint)
         #expect(run.status == 11)
         try await shop.clear()
@@ -180,11 +180,11 @@ import Testing
           let run = try await shop.box.run(arguments)
           #expect(run.stdout == "")
           let expected =
-            "authctl: shop: session of \(Shop.ada) expired \(words) ago (no renewal)\n"
+            "authctl: shop: session of \(Shop.ada) expired \(words) ago; it cannot be renewed\n"
             + Shop.loginHint
           // The clock goes on while the runs of 47 s are made.
           if ago == 47 {
-            #expect(run.stderr.hasSuffix(" s ago (no renewal)\n" + Shop.loginHint))
+            #expect(run.stderr.hasSuffix(" s ago; it cannot be renewed\n" + Shop.loginHint))
           } else {
             #expect(run.stderr == expected)
           }
