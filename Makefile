@@ -1,42 +1,42 @@
-# make            the program for use: .build/authctl
-# make demo       a walk through authctl against a small API of its own
-# make test       all tests
-# make test-kill  1000 times SIGKILL in the middle of a renewal: what is lost, and when (ROUNDS=N)
-# make bench      what authctl costs beside curl and others: Tests/Benchmarks/RESULTS.md
-# make test-keyrings  KWallet and KeePassXC, the real programs on a screen of their own
-# make lint       swift-format, the rules of CONTRIBUTING.md, and that no floor looks upwards
-# make docs       man/*.1, of what the program's help says; a test fails when they differ
-# make recording  docs/session.svg: the four lines at the top of README.md, as they are shown
-# make install    into PREFIX (/usr/local), below DESTDIR; make uninstall takes it away
-# make deb        .build/dist/authctl_VERSION-1_ARCH.deb
-# make dist       that, archives of program and source, SBOM and SHA256SUMS, in .build/dist
-# make test-fresh in a Debian 12 of its own: the package, make demo and make test; needs root
+# make            build the program: .build/authctl
+# make demo       walk through authctl against a small local API
+# make test       run all tests
+# make test-kill  send SIGKILL during a renewal 1000 times and report what is lost (ROUNDS=N)
+# make bench      compare authctl with curl and others: Tests/Benchmarks/RESULTS.md
+# make test-keyrings  test with the real KWallet and KeePassXC on a virtual screen
+# make lint       run swift-format and check the rules of CONTRIBUTING.md and of the layers
+# make docs       generate man/*.1 from the program's help; a test fails when they differ
+# make recording  generate docs/session.svg from the first commands in README.md
+# make install    install into PREFIX (/usr/local) below DESTDIR; make uninstall removes it
+# make deb        build .build/dist/authctl_VERSION-1_ARCH.deb
+# make dist       build the package, archives of program and source, SBOM and SHA256SUMS
+# make test-fresh run the package, make demo and make test in a new Debian 12; needs root
 #
-# demo, the tests, deb and dist install the Debian packages that are missing; the others nothing.
+# demo, the tests, deb and dist install missing Debian packages; the other targets do not.
 
 PREFIX ?= /usr/local
 DESTDIR ?=
-# Where zsh looks for functions, below share; in a Debian package zsh/vendor-completions.
+# Where zsh looks for functions, below share. Debian packages use zsh/vendor-completions.
 ZSH_FUNCTIONS ?= zsh/site-functions
-# What is installed.
+# The program to install.
 AUTHCTL ?= .build/authctl
 
 # Headers of libcurl, libcrypto and libsecret; git and certificates to fetch the Swift packages.
 BUILD_PACKAGES := libcurl4-openssl-dev libssl-dev libsecret-1-dev git ca-certificates
-# What authctl opens when it runs, and a keyring on a bus to keep secrets in.
+# Libraries that authctl opens at run time, and a keyring on a bus to store secrets in.
 DEMO_PACKAGES := $(BUILD_PACKAGES) libsecret-1-0 gnome-keyring dbus-daemon libglib2.0-bin
-# secret-tool, curl, mandoc, man and python3, the second opinion of the tests; the shells of
-# completions/; ip for a network with another machine in it.
+# secret-tool, curl, mandoc, man and python3, against which the tests check authctl; the shells of
+# completions/; ip to simulate another machine on the network.
 TEST_PACKAGES := $(DEMO_PACKAGES) libsecret-tools curl mandoc man-db bash zsh fish openssl python3 \
   iproute2
 
-# Other Secret Services, a screen for them, and a hand at its keyboard. KWallet cannot encrypt what
-# it sends without the plugins.
+# Other Secret Services, a virtual screen, and xdotool to type on it. KWallet needs the plugins to
+# encrypt what it sends.
 KEYRING_PACKAGES := $(TEST_PACKAGES) keepassxc libkf5wallet-bin libqca-qt5-2-plugins xvfb xdotool
 
-# The Swift runtime inside, symbols out, and nothing offered to libraries opened later: 1 ms less at
-# each start. libc, and libcurl, libcrypto and libsecret, which are opened when they are needed, stay
-# outside and get their security updates from the system.
+# Links the Swift runtime statically, strips symbols and exports none to libraries opened later,
+# which saves 1 ms per start. libc, and libcurl, libcrypto and libsecret, which authctl opens on
+# demand, stay dynamic and get their security updates from the system.
 RELEASE := -c release --product authctl --static-swift-stdlib --disable-local-rpath \
   -Xlinker -s -Xlinker --no-export-dynamic
 
@@ -45,7 +45,7 @@ SHELL := /bin/bash
 MAKEFLAGS += --no-print-directory
 export GIT_TERMINAL_PROMPT := 0
 
-# SwiftPM wants to write to its home: one of its own where there is none.
+# SwiftPM writes to its home folder: provide one if HOME is missing or read-only.
 ifneq ($(shell test -n "$$HOME" -a -w "$$HOME" && echo yes),yes)
   export HOME := $(CURDIR)/.build/home
   $(shell mkdir -p "$$PWD/.build/home")
@@ -55,8 +55,8 @@ endif
 .PHONY: build demo test test-kill test-keyrings test-fresh bench lint docs recording install \
   uninstall deb dist clean swift
 
-# The Swift runtime inside needs libstdc++, which SwiftPM has no option to link statically. Its linker
-# looks into the build's own folder first: with the archive there no libstdc++.so is needed to run.
+# The static Swift runtime needs libstdc++, which SwiftPM has no option to link statically. Its
+# linker searches the build folder first: with the archive there, no libstdc++.so is needed to run.
 build: swift
 	@Tests/packages.sh --check $(BUILD_PACKAGES)
 	@bin=$$(swift build $(RELEASE) --show-bin-path); mkdir -p "$$bin"; \
@@ -73,9 +73,8 @@ demo: swift
 	swift build --product DemoAPI </dev/null
 	@Tests/demo.sh "$$(swift build --show-bin-path)"
 
-# Shown are the closing line and, when a test fails, what failed; the rest is in the log.
-# The program that is tested is the one for use: built without optimization it takes half a second
-# to read its options.
+# Shows the summary and the failures; everything else is in the log. The tests use the release
+# build: a debug build takes half a second to parse its options.
 test: swift
 	@Tests/packages.sh $(TEST_PACKAGES)
 	@test -n "$$AUTHCTL_BINARY" || $(MAKE) build
@@ -90,7 +89,7 @@ test: swift
 	  exit $$status; }
 	@tail -n 1 .build/test.log
 
-# Prints the lines that begin with kill: and what failed. About five minutes.
+# Prints the lines that begin with "kill:" and the failures. Takes about five minutes.
 ROUNDS ?= 1000
 test-kill: swift
 	@Tests/packages.sh $(TEST_PACKAGES)
@@ -98,7 +97,7 @@ test-kill: swift
 	@AUTHCTL_KILL_ROUNDS=$(ROUNDS) swift test --skip-build --filter KillRoundsTests </dev/null \
 	  2>&1 | tee .build/test-kill.log | grep -a --line-buffered -E '^(kill:|✘)|error:|with [0-9]+ test'
 
-# Ratios of one run; on a busy machine they say little. About ten minutes.
+# One run of ratios; they mean little on a busy machine. Takes about ten minutes.
 BENCH_PACKAGES := $(TEST_PACKAGES) hyperfine time httpie gh valgrind nginx-light gcc libc6-dev \
   pkg-config openssl
 bench: build

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# A walk through authctl: register, log in, ask, a token that ends and renews itself, a wrong
-# password, log out. `make demo` builds what it needs and runs it.
+# A walk through authctl: register, log in, request, a token that expires and is renewed, a wrong
+# password, log out. `make demo` builds the programs and runs it.
 #
-#   Tests/demo.sh FOLDER       FOLDER holds authctl and DemoAPI
+#   Tests/demo.sh FOLDER       FOLDER contains authctl and DemoAPI
 #
 # Everything is real and private: an HTTP API on a free port of this machine, a D-Bus and a
-# gnome-keyring of their own, a home in a temporary folder. All of it is gone at the end. Ends
-# with 1 when a step did not do what it is there to show.
+# gnome-keyring of its own, a home in a temporary folder. All of it is removed at the end. Exits
+# with 1 if a step does not show what it should.
 
 set -u
 bin=$(cd "${1:?usage: Tests/demo.sh FOLDER}" && pwd) || exit 2
@@ -14,13 +14,13 @@ for program in "$bin/authctl" "$bin/DemoAPI" dbus-daemon gnome-keyring-daemon gd
   command -v "$program" >/dev/null || { echo "demo: $program is missing: make demo" >&2; exit 2; }
 done
 
-# Not TMPDIR: the path of a socket may have 107 bytes.
+# Not TMPDIR: the path of a socket is limited to 107 bytes.
 world=$(mktemp -d /tmp/authctl-demo.XXXXXX) || exit 1
 started=()
 
 clean_up() {
   trap '' INT TERM HUP
-  # The keyring before the bus, or it complains that the bus has gone.
+  # Stop the keyring before the bus, or it complains that the bus is gone.
   for ((i = ${#started[@]} - 1; i >= 0; i--)); do
     kill "${started[i]}" 2>/dev/null
     wait "${started[i]}" 2>/dev/null
@@ -38,7 +38,7 @@ fail() {
   exit 1
 }
 
-# Nothing of the user's: no profiles, no tokens, no proxy, no bus, no keyring.
+# Use nothing of the user's: no profiles, tokens, proxy, bus or keyring.
 for name in $(compgen -e); do
   case $name in
     AUTHCTL_* | XDG_* | DBUS_* | GNOME_* | *_[pP][rR][oO][xX][yY]) unset "$name" ;;
@@ -87,7 +87,7 @@ export URL
 gdbus wait --session --timeout 20 org.freedesktop.secrets ||
   fail "gnome-keyring does not start: $(cat "$world/keyring.log")"
 
-# What is said, what is typed, what comes back; a status that is not 0 is told.
+# Prints the explanation, the command and its output, and any status other than 0.
 say() { printf '\n# %s\n' "$1"; }
 
 run() { # STATUS PATTERN COMMAND: the output must match the pattern.

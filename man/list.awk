@@ -1,5 +1,5 @@
-# A topic of `authctl help`, or with kind=commands its screen, as mdoc(7): rows of a name and a text
-# become lists, and the names on the screen are pages.
+# Converts a topic of `authctl help`, or with kind=commands its command list, to mdoc(7): rows of a
+# name and a text become lists, and the command names refer to pages.
 
 function flush(   t) {
   t = row

@@ -1,12 +1,13 @@
 #!/bin/sh
-# Writes the manual pages of authctl and of its commands: what --help and the topics of help say, as
-# mdoc, around what stands in man/parts by hand. `make docs` runs it; a test compares.
+# Writes the manual pages of authctl and of its commands: the output of --help and of the help
+# topics as mdoc, combined with the hand-written man/parts. `make docs` runs it; a test compares.
 #
 #   man/pages.sh AUTHCTL FOLDER     asks the program AUTHCTL, writes FOLDER/*.1
 #
-# parts/authctl.1 is the overview; its lines @commands@, @options@, @environment@ and @exit-codes@
-# are replaced. parts/authctl-NAME.1 is more for one command: what stands before the first .Sh ends
-# its DESCRIPTION, the rest follows its OPTIONS. The date of all pages is that of parts/authctl.1.
+# parts/authctl.1 is the overview, in which the lines @commands@, @options@, @environment@ and
+# @exit-codes@ are replaced. parts/authctl-NAME.1 adds to the page of one command: the text before
+# its first .Sh ends the DESCRIPTION, the rest follows OPTIONS. parts/authctl.1 sets the date of all
+# pages.
 
 set -eu
 export LC_ALL=C COLUMNS=80
@@ -18,7 +19,7 @@ page() { # WORDS: the page of this command, and those of the commands below it.
   name=authctl-$(echo "$1" | tr ' ' -)
   part=$man/parts/$name.1
   [ -f "$part" ] || part=/dev/null
-  # shellcheck disable=SC2086 # The words are words.
+  # shellcheck disable=SC2086 # $1 is a list of words.
   help=$("$authctl" $1 --help)
   printf '%s\n' "$help" |
     awk -v words="$1" -v date="$date" -v part="$part" -f "$man/mdoc.awk" -f "$man/page.awk" \

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # Makes .build/dist/authctl_VERSION-1_ARCH.deb of .build/authctl, man/ and completions/.
 #
-# What the program is linked with is found by dpkg-shlibdeps; what it opens when it runs (libcurl,
-# libsecret, libcrypto) is named here. The Swift runtime is inside.
+# dpkg-shlibdeps finds the libraries that the program is linked with; the libraries that it opens at
+# run time (libcurl, libsecret, libcrypto) are listed here. The Swift runtime is linked statically.
 #
 # Conflicts: Canonical's package authd has another program at /usr/bin/authctl. An alternative would
 # need both packages to give up the name, and a diversion would take it from a package that others
-# rely on for their log-in; so the two exclude each other, and who has authd installs by
-# `make install PREFIX=/usr/local`.
+# need to log in. So the two packages conflict, and users of authd install with `make install
+# PREFIX=/usr/local`.
 
 set -eu
 cd "$(dirname "$0")/.."
@@ -17,7 +17,7 @@ export LC_ALL=C
 version=$(packaging/version.sh)-1
 architecture=$(dpkg --print-architecture)
 maintainer=${DEBFULLNAME:-The authctl project} email=${DEBEMAIL:-authctl@users.noreply.github.com}
-# The same input gives the same package: all times are those of the last commit.
+# A reproducible package: all times are those of the last commit.
 SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || date +%s)}
 export SOURCE_DATE_EPOCH
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Puts a release into .build/dist, beside the package that deb.sh has made there: the program with
-# its pages and completions, the source, the SBOM, and SHA256SUMS of all.
+# Adds the other files of a release to .build/dist, after deb.sh: the program with its pages and
+# completions, the source, the SBOM, and SHA256SUMS of all.
 
 set -eu
 cd "$(dirname "$0")/.."
@@ -25,7 +25,7 @@ packaging/sbom.sh >"$dist/$name.cdx.json"
 if git rev-parse --git-dir >/dev/null 2>&1; then
   [ -z "$(git status --porcelain --untracked-files=no)" ] ||
     echo "dist: the source archive is of the last commit, not of what is changed since" >&2
-  # With it the source builds of the same packages as this program.
+  # Package.resolved pins the packages, so that the source builds with the same versions.
   git archive --format=tar --prefix="$name/" --add-file=Package.resolved HEAD | gzip -9n >"$dist/$name.tar.gz"
 else
   echo "dist: no git here: no source archive" >&2

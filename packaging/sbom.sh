@@ -1,7 +1,7 @@
 #!/bin/sh
-# Prints what is inside the program as CycloneDX 1.5 (https://cyclonedx.org/docs/1.5/json): the
-# pinned Swift packages, the Swift runtime, and as excluded what only tests use. Libraries that the
-# system gives when it runs are not inside.
+# Prints the contents of the program as CycloneDX 1.5 (https://cyclonedx.org/docs/1.5/json): the
+# pinned Swift packages, the Swift runtime, and, marked as excluded, packages that only tests use.
+# System libraries opened at run time are not part of it.
 
 set -eu
 export LC_ALL=C

@@ -1,10 +1,10 @@
 import Testing
 
-/// Every block of commands in README.md and in the manual pages does what a reader expects.
+/// Every block of commands in README.md and in the manual pages works as described.
 @Suite struct DocumentedCommandsTests {
   private static let password = "correct horse battery"
 
-  /// Programs that the documents call and nobody installs for a test.
+  /// Programs that the documents call but the tests do not install.
   private static let strangers = [
     "pass": """
     case $1 in otp) echo 123456 ;; *) echo 'correct horse battery' ;; esac
@@ -14,7 +14,7 @@ import Testing
     "bazel": ":", "kubectl": ":", "make": ":", "deploy.sh": ":", "report.sh": ":",
   ]
 
-  /// A server, the strangers, and the files that are spoken of.
+  /// Provides a server, the missing programs, and the files that the documents mention.
   private func world(_ box: Sandbox) async throws -> (api: APIServer, env: [String: String?]) {
     let api = try await box.api()
     for (name, text) in Self.strangers {
@@ -47,7 +47,7 @@ import Testing
     )
   }
 
-  /// One shell for all blocks, as a reader has one; it ends with the first command that fails, and
+  /// Runs all blocks in one shell, as a reader would; stops at the first command that fails and
   /// names it.
   private func script(_ blocks: [ShellBlock], _ box: Sandbox, at api: APIServer) -> String {
     let stands = [
@@ -70,7 +70,7 @@ import Testing
     }
   }
 
-  /// What a section "In CI" says has a test of its own.
+  /// The section "In CI" has a test of its own.
   @Test func readme() async throws {
     let blocks = ShellBlock.all(inMarkdown: try Source.text("README.md"))
     #expect(blocks.count > 5)
@@ -88,14 +88,14 @@ import Testing
 
   // MARK: Examples of the commands
 
-  /// Where somebody else answers, what is asked for is not there: DemoAPI is no product that is
-  /// known, has no profile to give away, and no registry; and a plain store has no lock.
+  /// Examples that fail against DemoAPI: it is no known product, has no profile to import and no
+  /// registry; and a plaintext store has no lock.
   private static let ends = [
     "profile-detect": 1, "helper-docker": 1, "profile-import": 2, "store-unlock": 2,
   ]
 
-  /// They name APIs that are not there: each is put to DemoAPI instead, which knows few of the
-  /// paths. None may be wrong as a command line (2) or fail in itself (1).
+  /// The examples name APIs that do not exist: each is sent to DemoAPI instead, which has few of
+  /// the paths. None may exit with 2 (wrong command line) or 1 (internal failure).
   @Test func examplesOfTheCommands() async throws {
     try await Sandbox.with(.none) { box in
       var (api, environment) = try await world(box)

@@ -1,13 +1,13 @@
 import Glibc
 import Testing
 
-/// docs/session.svg: the first block of README.md on a real terminal of 80 columns, against
-/// DemoAPI and a real keyring. `make recording` writes it; the test finds that it still shows what
-/// is shown. Nothing is edited but the port, which is 8080 in the document.
+/// docs/session.svg: the first block of README.md on a real terminal of 80 columns, with DemoAPI
+/// and a real keyring. `make recording` writes it; the test checks that it is up to date. Only the
+/// port is replaced, by 8080.
 @Suite struct RecordingTests {
   @Test func theSessionIsAsRecorded() async throws {
     try await Sandbox.with { box in
-      // Of a quarter of an hour something must be left: whole minutes are told.
+      // A little over 15 minutes: the output is in whole minutes.
       let api = try await box.api("--token-ttl", "920")
       let block = try #require(ShellBlock.all(inMarkdown: try Source.text("README.md")).first)
       var lines: [String] = []
@@ -37,7 +37,7 @@ import Testing
   }
 }
 
-/// Lines of a terminal as a picture that follows the reader's light or dark.
+/// Draws terminal lines as SVG that follows the reader's light or dark mode.
 private enum Drawing {
   private static let (column, row) = (8.4, 19.0)
 
@@ -70,7 +70,7 @@ private enum Drawing {
     return text + "</svg>\n"
   }
 
-  /// Without what changes colours: https://man7.org/linux/man-pages/man4/console_codes.4.html
+  /// Removes colour escapes: https://man7.org/linux/man-pages/man4/console_codes.4.html
   static func plain(_ line: String) -> String { line.replacing(/\u{1B}\[[0-9;]*m/, with: "") }
 
   private static func spans(of line: String) -> String {
