@@ -56,7 +56,8 @@ private func messages(_ text: String) -> [String] { mistakes(text).map(\.message
       """,
     told: [
       "1:1: unknown key acount", "2:1: url: must not have a fragment",
-      "4:1: vars.api_key: a fixed value for api_key looks like a secret", "8:1: unknown key login.methd",
+      "4:1: vars.api_key: a fixed value for api_key looks like a secret",
+      "8:1: unknown key login.methd",
       "9:1: login.encoding: must be one of json, form, multipart, none",
       "10:13: login.headers.Host: a profile cannot set this header",
       "10:36: login.headers.Accept: unknown placeholder {nope}",

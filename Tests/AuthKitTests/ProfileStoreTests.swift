@@ -249,7 +249,10 @@ private func failure(_ body: () throws -> Void) -> Failure? {
       ("\nstore = 1", "~/authctl/config.toml:2:1: store: must be a string"),
       ("\n\nstore = \"flie\"", "~/authctl/config.toml:3:1: store: unknown store flie"),
       ("lock_timeout = 0", "~/authctl/config.toml:1:1: lock_timeout: must be more than 0"),
-      ("default_profile = \"../x\"", "~/authctl/config.toml:1:1: default_profile: must be a profile name"),
+      (
+        "default_profile = \"../x\"",
+        "~/authctl/config.toml:1:1: default_profile: must be a profile name"
+      ),
     ] as [(String, String?)])
   func config(text: String, message: String?) throws {
     let folder = try Folder()

@@ -246,7 +246,9 @@ struct ProfileDesk: Sendable {
   @Test func addTakesNoWrongRecipe() async throws {
     try await ProfileDesk.with { desk in
       let rows: [(words: [String], says: String, mend: String)] = [
-        (["--set", "vars.api_key=sk"], ":5:1: vars.api_key: a fixed value for api_key", "public = "),
+        (
+          ["--set", "vars.api_key=sk"], ":5:1: vars.api_key: a fixed value for api_key", "public = "
+        ),
         (["--set", "login.path=/{vars.t}"], "login.path: {vars.t} has no value", "--set vars.t="),
         (["--set", #"login.body={"a":"{nope}"}"#], "unknown placeholder {nope}", "{username}"),
         (["--body", #"{"a":"{taken.csrf}"}"#], "{taken.csrf} has no value", "[prefetch]"),

@@ -38,7 +38,8 @@ import Testing
     Doubtful(
       "client_key", "[network]\nclient_key = \"k.pem\"", told: ["FOLDER/k.pem"],
       stored: "[network]\nclient_key = \"FOLDER/k.pem\""),
-    Doubtful("allow_http", "[network]\nallow_http = true", told: ["allow_http", "over plain HTTP"]),
+    Doubtful(
+      "allow_http", "[network]\nallow_http = true", told: ["allow_http", "over plain HTTP"]),
     Doubtful(
       "allow_origins", "[network]\nallow_origins = [\"\(evil)\"]",
       told: ["to \(evil): access token, cookies"]),
