@@ -196,13 +196,15 @@ struct ProfileDesk: Sendable {
     ("https:/shop.example", "begin with http:// or https://"),
     ("", "begin with http:// or https://"), ("https://", "no host"), ("https:///v2", "no host"),
     ("https://:443", "no host"), ("https://[::1", "no host"),
-    ("https://ada:s3cr3t-word@shop.example", "no user name or password"),
-    ("https://ada@shop.example/v2", "no user name or password"),
+    ("https://ada:s3cr3t-word@shop.example", "a user name or password"),
+    ("https://ada@shop.example/v2", "a user name or password"),
     ("https://good\\@evil.example", ""), ("https://%65vil.example", "host"),
     ("https://shop example", "host"), ("https://shop.example.", "dot at the end"),
     ("https://shop.example:0", "port"), ("https://shop.example:65536", "port"),
-    ("https://shop.example#top", "no fragment"), ("https://shop.example/v2#", "no fragment"),
-    ("https://shop.example/v2?x=1", "no query"), ("https://shop.example?", "no query"),
+    ("https://shop.example#top", "not have a fragment"),
+    ("https://shop.example/v2#", "not have a fragment"),
+    ("https://shop.example/v2?x=1", "not have a query"),
+    ("https://shop.example?", "not have a query"),
   ]
 
   @Test func addTakesNoWrongURL() async throws {
