@@ -55,17 +55,18 @@ private func messages(_ text: String) -> [String] { mistakes(text).map(\.message
       allow_origins = ["https://*.shop.example"]
       """,
     told: [
-      "1:1: unknown key acount", "2:1: url: must have no fragment",
-      "4:1: vars.api_key: a fixed api_key looks like a secret", "8:1: unknown key login.methd",
+      "1:1: unknown key acount", "2:1: url: must not have a fragment",
+      "4:1: vars.api_key: a fixed value for api_key looks like a secret",
+      "8:1: unknown key login.methd",
       "9:1: login.encoding: must be one of json, form, multipart, none",
-      "10:13: login.headers.Host: a recipe may not set this header",
+      "10:13: login.headers.Host: a profile cannot set this header",
       "10:36: login.headers.Accept: unknown placeholder {nope}",
       "11:10: login.body.a: unknown placeholder {usrname}",
-      "11:59: login.body.token: a fixed token looks like a secret",
-      "14:1: session.refused: 200 cannot stand here",
+      "11:59: login.body.token: a fixed value for token looks like a secret",
+      "14:1: session.refused: 200 is not allowed",
       "15:1: session.access_token: \"token\" is not a place",
       "17:1: request.cookies: must be true or false",
-      "18:19: request.write_headers.X: nothing fills {taken.csrf}",
+      "18:19: request.write_headers.X: {taken.csrf} has no value",
       "20:1: network.connect_timeout: must be more than 0",
       "21:1: network.allow_origins: https://*.shop.example: no wildcard",
     ])
@@ -74,7 +75,7 @@ private func messages(_ text: String) -> [String] { mistakes(text).map(\.message
   static let files = [
     ten,
     File(name: "nothing wrong", text: base + "[login]\npath = \"/x\"", told: []),
-    File(name: "no url", text: "account = \"ada\"", told: [" has no url"]),
+    File(name: "no url", text: "account = \"ada\"", told: [" url is missing"]),
     File(
       name: "not TOML, and nothing is said of the rest",
       text: base + "[login\nacount = \"x\"\nz = ", told: ["2:"]),
@@ -103,13 +104,13 @@ private func messages(_ text: String) -> [String] { mistakes(text).map(\.message
     File(
       name: "dotted keys",
       text: base + "login.path = \"/x\"\nlogin.bdy = {}\nsession.refused = [200]\n",
-      told: ["3:1: unknown key login.bdy", "4:1: session.refused: 200 cannot"]),
+      told: ["3:1: unknown key login.bdy", "4:1: session.refused: 200 is not"]),
     File(
       name: "a path that is none",
       text: base
         + "[login]\npath = 3\nmethod = \"G T\"\nbody = { a = \"{nope}\" }\n[refresh]\npath = \"x\"",
       told: [
-        "3:1: login.path: must be text", "4:1: login.method: is not an HTTP method",
+        "3:1: login.path: must be a string", "4:1: login.method: is not an HTTP method",
         "5:10: login.body.a: unknown placeholder {nope}", "7:1: refresh.path: must begin with /",
       ]),
     File(
@@ -132,11 +133,11 @@ private func messages(_ text: String) -> [String] { mistakes(text).map(\.message
     File(
       name: "a value that others stand on: vars",
       text: base + "[vars]\ntenant = 3\n[login]\npath = \"/{vars.tenant}/x\"",
-      told: ["3:1: vars.tenant: must be text"]),
+      told: ["3:1: vars.tenant: must be a string"]),
     File(
       name: "a value that others stand on: public",
       text: base + "public = 3\n[request]\nheaders = { apikey = \"anon\" }",
-      told: ["2:1: public: must be a list of texts"]),
+      told: ["2:1: public: must be a list of strings"]),
     File(
       name: "a value that others stand on: preset",
       text: base + "preset = \"devise-token-aut\"\n[login]\nencoding = \"form\"\n"
@@ -198,7 +199,7 @@ private func messages(_ text: String) -> [String] { mistakes(text).map(\.message
     let found = mistakes(Self.ten.text)
     let hints = [
       "did you mean account?", "public = [\"api_key\"]", "did you mean method?",
-      "did you mean json?", "{username}", "JSON Pointer", "in [prefetch]",
+      "did you mean json?", "{username}", "JSON Pointer", "to [prefetch]",
     ]
     for hint in hints {
       #expect(found.contains { $0.hint?.contains(hint) == true }, "\(hint)")
@@ -216,7 +217,7 @@ private func messages(_ text: String) -> [String] { mistakes(text).map(\.message
       let text = lines.joined(separator: "\n")
       for message in messages(text) {
         #expect(
-          message.contains(/^shop\.toml:[0-9]+:[0-9]+:/) || message == "shop.toml: has no url",
+          message.contains(/^shop\.toml:[0-9]+:[0-9]+:/) || message == "shop.toml: url is missing",
           "\(preset): \(message)")
       }
     }

@@ -139,13 +139,13 @@ import Testing
     #expect(
       recipe.notes == [
         "the body is JSON: it is sent as application/json",
-        "apikey is not kept: it is asked for (--app-key-stdin)",
-        "X-Other-Key was left out: a recipe has one key of the application",
-        "client_secret is not kept: it is asked for (--client-secret-stdin)",
-        "refresh_token was left out: it looks like a token of an earlier sign-in",
-        "token_name is kept in the profile, as something public",
-        "otp is a code: it is asked for (--otp-stdin)",
-        "captchaToken was left out: the answer to a captcha is good once",
+        "apikey is not kept: authctl asks for it (--app-key-stdin)",
+        "X-Other-Key was left out: a profile has only one application key",
+        "client_secret is not kept: authctl asks for it (--client-secret-stdin)",
+        "refresh_token was left out: it looks like a token from an earlier sign-in",
+        "token_name is kept in the profile as a public value",
+        "otp is a one-time code: authctl asks for it (--otp-stdin)",
+        "captchaToken was left out: a captcha answer works only once",
       ])
     for value in ["k3y", "other", "s3cr", "r3fr", "123456", "c4p"] {
       #expect(!(try recipe.shown() + recipe.notes).contains { $0.contains(value) })
@@ -180,9 +180,9 @@ import Testing
     #expect(
       recipe.notes == [
         "cookies were left out: authctl keeps its own",
-        "Proxy-Authorization was left out: a recipe cannot send such a header",
-        "X-Auth-Token was left out: it looks like a token of an earlier sign-in",
-        "Authorization was left out: it looks like a token of an earlier sign-in",
+        "Proxy-Authorization was left out: a profile cannot send this header",
+        "X-Auth-Token was left out: it looks like a token from an earlier sign-in",
+        "Authorization was left out: it looks like a token from an earlier sign-in",
       ])
   }
 

@@ -84,7 +84,7 @@ private func parts(_ line: CurlLine) -> [String] { line.parts.map { "\($0.name)=
       {"token": "eyJ"}
       """)
     #expect(one.user == "ada:pw" && one.method == "POST" && one.url == "https://h/v1/token")
-    #expect(one.leftOut == [">", "what stands behind |"] && one.unknown == [])
+    #expect(one.leftOut == [">", "the text after |"] && one.unknown == [])
     let two = try CurlLine("/usr/bin/curl --request=PUT --url=https://h --user ada -d a=1 -d b=2")
     #expect(two.method == "PUT" && two.url == "https://h" && two.user == "ada")
     #expect(two.data == "a=1&b=2")
@@ -169,7 +169,7 @@ private func parts(_ line: CurlLine) -> [String] { line.parts.map { "\($0.name)=
   @Test func onlyTheFirstRequest() throws {
     let line = try CurlLine("curl https://h/a -d x --next https://h/b -d y")
     #expect(line.url == "https://h/a" && line.data == "x")
-    #expect(line.leftOut == ["what stands behind --next"])
+    #expect(line.leftOut == ["the text after --next"])
     #expect(try CurlLine("curl https://h/a -: https://h/b").url == "https://h/a")
   }
 
@@ -181,29 +181,29 @@ private func parts(_ line: CurlLine) -> [String] { line.parts.map { "\($0.name)=
     ("curl", "the curl command has no URL"), ("curl -d pw", "the curl command has no URL"),
     ("curl ''", "the curl command has no URL"),
     ("curl h pw", "the curl command has 2 URLs, or a value without its option"),
-    ("curl h -d", "the curl command ends behind -d, which wants a value"),
-    ("curl h --header", "the curl command ends behind --header, which wants a value"),
-    ("curl h -d @pw", "-d: a body from a file cannot be read from a pasted line"),
-    ("curl h -d@-", "-d: a body from a file cannot be read from a pasted line"),
-    ("curl h --json @pw", "--json: a body from a file cannot be read from a pasted line"),
+    ("curl h -d", "the curl command ends after -d, which needs a value"),
+    ("curl h --header", "the curl command ends after --header, which needs a value"),
+    ("curl h -d @pw", "-d: authctl does not read the files of a pasted command"),
+    ("curl h -d@-", "-d: authctl does not read the files of a pasted command"),
+    ("curl h --json @pw", "--json: authctl does not read the files of a pasted command"),
     (
       "curl h --data-binary @pw",
-      "--data-binary: a body from a file cannot be read from a pasted line"
+      "--data-binary: authctl does not read the files of a pasted command"
     ),
     (
       "curl h --data-urlencode n@pw",
-      "--data-urlencode: a body from a file cannot be read from a pasted line"
+      "--data-urlencode: authctl does not read the files of a pasted command"
     ),
-    ("curl h -F f=@pw", "-F: a body from a file cannot be read from a pasted line"),
-    ("curl h -F 'f=<pw'", "-F: a body from a file cannot be read from a pasted line"),
-    ("curl h -F 'f=(pw'", "-F: a form in a form is not read"),
-    ("curl h -F pw", "-F wants NAME=VALUE"),
-    ("curl h -T pw", "-T: a body from a file cannot be read from a pasted line"),
-    ("curl h -H @pw", "-H: headers from a file cannot be read from a pasted line"),
-    ("curl h -X 'P W'", "-X: this is not an HTTP method (RFC 9110)"),
-    ("curl h -d pw -F a=b", "the curl command has data (-d) and a form (-F): curl takes one"),
-    ("curl https://h/{pw}", "the URL of the curl command holds a brace"),
-    ("curl 'https://{{pw}}/'", "the URL of the curl command holds a brace"),
+    ("curl h -F f=@pw", "-F: authctl does not read the files of a pasted command"),
+    ("curl h -F 'f=<pw'", "-F: authctl does not read the files of a pasted command"),
+    ("curl h -F 'f=(pw'", "-F: nested forms are not supported"),
+    ("curl h -F pw", "-F needs NAME=VALUE"),
+    ("curl h -T pw", "-T: authctl does not read the files of a pasted command"),
+    ("curl h -H @pw", "-H: authctl does not read the files of a pasted command"),
+    ("curl h -X 'P W'", "the value of -X is not an HTTP method (RFC 9110)"),
+    ("curl h -d pw -F a=b", "the curl command has both -d and -F, which cannot be used together"),
+    ("curl https://h/{pw}", "the URL of the curl command contains a brace"),
+    ("curl 'https://{{pw}}/'", "the URL of the curl command contains a brace"),
   ])
   func refuses(text: String, message: String) {
     let failure = failure(text)

@@ -125,7 +125,7 @@ func failure(pasted text: String) -> Failure? {
       recipe.notes == [
         "cookies were left out: authctl keeps its own",
         "authenticity_token was left out: [prefetch] can get a fresh one",
-        "user[remember_me] stands there twice: the last one is kept",
+        "user[remember_me] appears twice: the last value is kept",
       ])
     #expect(
       try recipe.form()
@@ -241,8 +241,8 @@ func failure(pasted text: String) -> Failure? {
     )
     #expect(
       recipe.notes == [
-        "the URL has no scheme: https:// was taken", "pass was a number and is sent as text",
-        "x was left out: a profile cannot say null",
+        "the URL has no scheme: authctl uses https://", "pass was a number and is sent as text",
+        "x was left out: a profile cannot contain null",
       ])
     #expect(failure(pasted: #"curl h --json '{"pass":"a","x":[null]}'"#)?.kind == .usage)
     #expect(
@@ -272,18 +272,18 @@ func failure(pasted text: String) -> Failure? {
     #expect(
       recipe.notes == [
         "-k was left out: certificates are always checked",
-        "cookies were left out: authctl keeps its own", "what stands behind | was not read",
-        "not taken over: --cacert",
+        "cookies were left out: authctl keeps its own", "left out: the text after |",
+        "left out: --cacert",
       ])
   }
 
   // MARK: - Refusals
 
   @Test(arguments: [
-    ("curl https://h", "the curl command sends no name and no password"),
+    ("curl https://h", "the curl command sends no user name and no password"),
     (
       "curl https://h -u ada:qq1-77 -d 'user=ada&password:qq1-77'",
-      "the name of a field of the curl command holds the password"
+      "a field name of the curl command contains the password"
     ),
     (
       "curl https://h -d 'user=ada&kode:qq1'",
@@ -295,7 +295,7 @@ func failure(pasted text: String) -> Failure? {
     ),
     (
       #"curl https://h -d "{'user':'qq1','password':'qq2=='}""#,
-      "the body of the curl command is not JSON: a key in quotes was expected at byte 1"
+      "the body of the curl command is not JSON: expected a key in quotes at byte 1"
     ),
     (
       "curl https://h -d '<user>qq1</user>=' -H 'Content-Type: text/xml'",
@@ -308,7 +308,7 @@ func failure(pasted text: String) -> Failure? {
     ),
     (
       "curl https://h -d '[\"qq1\"]'",
-      "the JSON of the curl command is not an object, as a recipe's must be"
+      "the JSON body of the curl command must be an object"
     ),
     ("curl https://h -d 'pass=%ff'", "a field of the curl command is not UTF-8"),
     ("curl 'ftp://h/qq1' -d pass=qq2", "the URL of the curl command is neither http nor https"),
@@ -317,18 +317,20 @@ func failure(pasted text: String) -> Failure? {
       "the URL of the curl command has no port between 1 and 65535"
     ),
     ("curl 'https:///qq1' -d pass=x", "the URL of the curl command has no host"),
-    ("curl 'https://h/qq1\n' -d pass=x", "the URL of the curl command holds a control character"),
+    (
+      "curl 'https://h/qq1\n' -d pass=x", "the URL of the curl command contains a control character"
+    ),
     (
       "curl 'https://%ff@h/' -d pass=x",
       "the user name in the URL of the curl command is not UTF-8"
     ),
     (
       "curl https://h -H 'Authorization: Basic qq1=!'",
-      "the Basic header of the curl command is not base64 of text"
+      "the Basic header of the curl command is not text in base64"
     ),
     (
       "curl --ntlm -u qq1:qq2 https://h",
-      "--ntlm of the curl command: no recipe signs in that way"
+      "the curl command's --ntlm is not supported"
     ),
     (
       "curl https://h -H 'Content-Type: multipart/form-data; boundary=x' -d 'qq1=qq2'",
@@ -337,7 +339,7 @@ func failure(pasted text: String) -> Failure? {
     (
       #"curl https://h -H 'Content-Type: multipart/form-data; boundary=x' "#
         + #"-d $'--x\nContent-Disposition: form-data; name="f"; filename="qq1"\n\n\n--x--'"#,
-      "the form of the curl command sends a file, which no recipe does"
+      "the form of the curl command uploads a file, which a profile cannot do"
     ),
   ])
   func refuses(text: String, message: String) {
@@ -377,8 +379,8 @@ func failure(pasted text: String) -> Failure? {
     #expect(recipe.notes.allSatisfy { $0.utf8.allSatisfy { (0x20...0x7E).contains($0) } })
     #expect(
       recipe.notes == [
-        "X-A was left out: a recipe cannot send such a header",
-        "(unnamed) was left out: a recipe cannot send such a header",
+        "X-A was left out: a profile cannot send this header",
+        "(unnamed) was left out: a profile cannot send this header",
       ])
   }
 }

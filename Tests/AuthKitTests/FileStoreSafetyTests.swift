@@ -20,7 +20,7 @@ private let (ada, bob) = (FileStoreScene.ada, FileStoreScene.bob)
     for mode in [0o640, 0o604, 0o660, 0o666, 0o644] as [mode_t] {
       try #require(chmod(path, mode) == 0)
       let failure = try #require(state.store(name).readFailure())
-      #expect(failure.message == "\(path) is open to other users")
+      #expect(failure.message == "\(path) is accessible to other users")
       #expect(failure.hint == "chmod 600 \(path)")
       #expect(failure.kind == .storeMissing)
     }
@@ -66,17 +66,17 @@ private let (ada, bob) = (FileStoreScene.ada, FileStoreScene.bob)
     }
     for mode in [0o770, 0o702, 0o777] as [mode_t] {
       try #require(chmod(state.sessions, mode) == 0)
-      allFail("\(state.sessions) can be written by others")
+      allFail("\(state.sessions) is writable by other users")
     }
     try #require(chmod(state.sessions, 0o700) == 0)
     if Self.isRoot {
       try #require(chown(state.path + "/state", 65534, 65534) == 0)
-      allFail("\(state.path)/state is not a folder of yours")
+      allFail("\(state.path)/state is not a folder that you own")
       try #require(chown(state.path + "/state", 0, 0) == 0)
     }
     try #require(rename(state.sessions, state.path + "/away") == 0)
     try #require(symlink(state.path + "/away", state.sessions) == 0)
-    allFail("\(state.sessions) is not a folder of yours")
+    allFail("\(state.sessions) is not a folder that you own")
     unlink(state.sessions)
     try #require(rename(state.path + "/away", state.sessions) == 0)
     #expect(try state.store().text() == "one")
@@ -87,7 +87,7 @@ private let (ada, bob) = (FileStoreScene.ada, FileStoreScene.bob)
     try Data().write(to: URL(filePath: state.path + "/state"))
     let failure = try #require(state.store().flaw(of: .open))
     #expect(failure.kind == .storeMissing)
-    #expect(failure.hint == "AUTHCTL_STATE_DIR names another folder")
+    #expect(failure.hint == "set AUTHCTL_STATE_DIR to another folder")
     #expect(try state.store().read(profile: "shop", account: "ada") == nil)
   }
 
@@ -120,8 +120,10 @@ private let (ada, bob) = (FileStoreScene.ada, FileStoreScene.bob)
     try #require(lock >= 0 && flock(lock, LOCK_EX) == 0)
     defer { close(lock) }
     let failure = try #require(state.store(timeout: 0.01).flaw(of: .write))
-    #expect(failure.message == "another authctl has been writing in \(state.sessions) for too long")
-    #expect(failure.hint == "--store-timeout SECONDS waits longer")
+    #expect(
+      failure.message
+        == "timed out waiting for another authctl that is writing to \(state.sessions)")
+    #expect(failure.hint == "use --store-timeout SECONDS to wait longer")
     #expect(failure.kind == .storeTimeout)
     #expect(try state.store(timeout: 0.01).text() == "one")
     #expect(try state.store(timeout: 0.01).list().count == 1)

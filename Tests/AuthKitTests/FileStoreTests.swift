@@ -44,7 +44,8 @@ private let (ada, bob) = (FileStoreScene.ada, FileStoreScene.bob)
     #expect(state.store(.plaintext).title == "the store of plain files (~/sessions)")
     #expect(
       state.store(.plaintext).caution
-        == "the store plaintext seals nothing: whoever can read ~/sessions can use the session")
+        == "the store plaintext does not encrypt: anyone who can read ~/sessions can use the session"
+    )
   }
 
   @Test func filesAreNamedByHashAndOpenToTheirOwnerAlone() throws {
@@ -146,7 +147,7 @@ private let (ada, bob) = (FileStoreScene.ada, FileStoreScene.bob)
     #expect(item.isLocked)
     #expect(
       store.readFailure()?.message
-        == "the sealed files have no key: AUTHCTL_STORE_KEY_FILE is unset")
+        == "no key for the sealed files: set AUTHCTL_STORE_KEY_FILE or AUTHCTL_STORE_PASSPHRASE")
     #expect(try store.read(profile: "shop", account: "bob") == nil)
     for step in [FileStore.Step.open, .write] {
       #expect(store.flaw(of: step)?.kind == .storeLocked)
@@ -163,7 +164,7 @@ private let (ada, bob) = (FileStoreScene.ada, FileStoreScene.bob)
     let before = state.bytes(try state.file("shop", "ada"))
     let failure = try #require(state.store(key: "other").readFailure())
     #expect(failure.message == "shop: the stored session of ada was sealed with another key")
-    #expect(failure.hint == "authctl login -p shop -u ada replaces it")
+    #expect(failure.hint == "to replace it, run: authctl login -p shop -u ada")
     #expect(failure.kind == .storeLocked)
     #expect(failure.profile == "shop" && failure.account == "ada")
     #expect(state.bytes(try state.file("shop", "ada")) == before)
@@ -195,7 +196,7 @@ private let (ada, bob) = (FileStoreScene.ada, FileStoreScene.bob)
         == "shop: the stored session of ada was sealed with another key")
     #expect(
       state.store().readFailure()?.message
-        == "shop: the stored session of ada was sealed with a passphrase, not with the key of a file"
+        == "shop: the stored session of ada was sealed with a passphrase, not with a key file"
     )
   }
 
@@ -215,19 +216,20 @@ private let (ada, bob) = (FileStoreScene.ada, FileStoreScene.bob)
     let header = Array(costly.utf8)
     let count = [0, 0, UInt8(header.count >> 8), UInt8(header.count & 255)]
     for (bytes, words) in [
-      (flipped, "was changed or damaged after it was sealed"), (Array(whole[..<200]), "is cut off"),
-      ([], "is cut off"), (Array("hello\n".utf8), "is not a sealed file"),
+      (flipped, "was changed or damaged after it was sealed"),
+      (Array(whole[..<200]), "is incomplete"),
+      ([], "is incomplete"), (Array("hello\n".utf8), "is not a sealed file"),
       (
         whole[..<8] + count + header + whole[end...],
-        "asks for too much or too little work to make its key (scrypt, log2N 40, r 8, p 1)"
+        "has scrypt parameters outside the allowed range (log2N 40, r 8, p 1)"
       ),
-      ([UInt8](repeating: 0, count: 300_000), "is larger than any session"),
+      ([UInt8](repeating: 0, count: 300_000), "is too large for a session"),
     ] {
       try state.put(bytes, at: path)
       let failure = try #require(state.store().readFailure())
       #expect(failure.message.hasSuffix(words), "\(failure.message)")
       #expect(failure.kind == .storeMissing)
-      #expect(failure.hint == "authctl login -p shop -u ada replaces it")
+      #expect(failure.hint == "to replace it, run: authctl login -p shop -u ada")
       #expect(state.bytes(path) == bytes)
       #expect(try state.store().list().count == 1)
       try state.store().write(Secret("two"), key: ada)
@@ -248,7 +250,7 @@ private let (ada, bob) = (FileStoreScene.ada, FileStoreScene.bob)
     for account in ["ada", "bob"] {
       #expect(
         state.store(name).readFailure(account)?.message
-          == "shop: the stored session of \(account) is that of another profile or account: its file"
+          == "shop: the stored session of \(account) belongs to another profile or account: its file"
           + " was moved")
     }
     // Nor are they listed under the names in the file.
@@ -273,7 +275,7 @@ private let (ada, bob) = (FileStoreScene.ada, FileStoreScene.bob)
       try state.put(Array(damaged.utf8), at: path)
       #expect(
         state.store(.plaintext).readFailure()?.message
-          == "shop: the stored session of ada is not a plain file of authctl")
+          == "shop: the stored session of ada is not a plaintext file of authctl")
     }
   }
 }

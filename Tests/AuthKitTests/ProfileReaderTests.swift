@@ -239,16 +239,16 @@ private let base = "url = \"https://api.shop.example\"\n"
 
   /// Files that an attacker could pass to someone (rules A2, A3, A9, A15, B5, C9).
   @Test(arguments: [
-    ("[request]\nheaders = { Host = \"evil.example\" }", "may not set"),
-    ("[login]\npath = \"/x\"\nheaders = { Content-Length = \"0\" }", "may not set"),
-    ("[request]\nheaders = { PROXY-Authorization = \"{access_token}\" }", "may not set"),
-    ("[request]\nheaders = { X = \"{refresh_token}\" }", "may not stand"),
-    ("[request]\nheaders = { X = \"{password}\" }", "[login] and [register] only"),
-    ("[whoami]\npath = \"/x\"\nbody = { a = \"{otp}\" }", "[login] and [register] only"),
-    ("[whoami]\npath = \"/x\"\nheaders = { A = \"{client_secret}\" }", "may not stand"),
-    ("[login]\npath = \"https://{session.host}/\"", "nothing may be filled in"),
-    ("[login]\npath = \"{username}/x\"", "nothing may be filled in"),
-    ("[login]\npath = \"https://evil.example:{username}/\"", "nothing may be filled in"),
+    ("[request]\nheaders = { Host = \"evil.example\" }", "cannot set"),
+    ("[login]\npath = \"/x\"\nheaders = { Content-Length = \"0\" }", "cannot set"),
+    ("[request]\nheaders = { PROXY-Authorization = \"{access_token}\" }", "cannot set"),
+    ("[request]\nheaders = { X = \"{refresh_token}\" }", "cannot be used in"),
+    ("[request]\nheaders = { X = \"{password}\" }", "works only in [login] and [register]"),
+    ("[whoami]\npath = \"/x\"\nbody = { a = \"{otp}\" }", "works only in [login] and [register]"),
+    ("[whoami]\npath = \"/x\"\nheaders = { A = \"{client_secret}\" }", "cannot be used in"),
+    ("[login]\npath = \"https://{session.host}/\"", "a placeholder cannot come"),
+    ("[login]\npath = \"{username}/x\"", "a placeholder cannot come"),
+    ("[login]\npath = \"https://evil.example:{username}/\"", "a placeholder cannot come"),
     ("[login]\npath = \"/x/{password}\"", "URLs"),
     ("[login]\npath = \"/x\"\nquery = { p = \"{basic:username:password}\" }", "URLs"),
     ("[login]\npath = \"https://good\\\\@evil.example/\"", "user name"),
@@ -352,8 +352,9 @@ private let base = "url = \"https://api.shop.example\"\n"
     ("a = { b = 1, }", "expected a key"), ("a = 1 b = 2", "expected the end of the line"),
     ("a = [1 2]", "expected , or ]"), ("= 1", "expected a key"),
     ("a = \u{A0}1", "expected a value"), ("a = 1\rb = 2", "expected the end of the line"),
-    ("url = \"x\"", "url is already defined on line 1"), ("d=1979-05-27T:", "not a date or a time"),
-    ("q = 2024-01-01 5", "not a date or a time"),
+    ("url = \"x\"", "url is already defined on line 1"),
+    ("d=1979-05-27T:", "not a valid date or time"),
+    ("q = 2024-01-01 5", "not a valid date or time"),
   ])
   func syntaxErrors(text: String, why: String) {
     let failure = failure(base + text)

@@ -58,7 +58,7 @@ private func failure(_ body: () throws -> Void) -> Failure? {
     #expect(folder.mode("authctl/profiles/shop.toml") == 0o600)
     #expect(try ConfigFolder.list(folder.path + "/authctl/profiles").count == 4, "no leftovers")
     let again = failure { try store.write(url, as: "shop") }
-    #expect(again?.kind == .usage && again?.message.contains("already there") == true)
+    #expect(again?.kind == .usage && again?.message.contains("already exists") == true)
     #expect(again?.message.contains("~/authctl/profiles/shop.toml") == true)
     try store.setDefault("shop")
     #expect(try store.config().defaultProfile == "shop")
@@ -246,10 +246,13 @@ private func failure(_ body: () throws -> Void) -> Failure? {
     arguments: [
       ("store = \"file\"\nlock_timeout = 5\nstore_timeout = 2.5\ndefault_profile = \"a\"", nil),
       ("defalt_profile = \"a\"", "~/authctl/config.toml:1:1: unknown key defalt_profile"),
-      ("\nstore = 1", "~/authctl/config.toml:2:1: store: must be text"),
+      ("\nstore = 1", "~/authctl/config.toml:2:1: store: must be a string"),
       ("\n\nstore = \"flie\"", "~/authctl/config.toml:3:1: store: unknown store flie"),
       ("lock_timeout = 0", "~/authctl/config.toml:1:1: lock_timeout: must be more than 0"),
-      ("default_profile = \"../x\"", "~/authctl/config.toml:1:1: default_profile: neither"),
+      (
+        "default_profile = \"../x\"",
+        "~/authctl/config.toml:1:1: default_profile: must be a profile name"
+      ),
     ] as [(String, String?)])
   func config(text: String, message: String?) throws {
     let folder = try Folder()

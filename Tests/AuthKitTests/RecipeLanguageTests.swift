@@ -136,7 +136,7 @@ private func answer(
     // If it is required, an empty one is reported before anything is sent.
     for text in ["headers = { X-Must = \"{vars.scope}\" }", "query = { s = \"{vars.scope}\" }"] {
       #expect { try recipe("[vars]\nscope = \"\"\n[login]\npath = \"/in\"\n" + text) } throws: {
-        ($0 as? Failure)?.message.contains("nothing fills {vars.scope}") ?? false
+        ($0 as? Failure)?.message.contains("{vars.scope} has no value") ?? false
       }
     }
   }
@@ -186,7 +186,7 @@ private func answer(
       Issue.record("an empty header")
     } catch {
       #expect(error.kind == .inputNeeded && error.message.contains("{field.a}"))
-      #expect(error.hint == "--field a=VALUE")
+      #expect(error.hint == "use --field a=VALUE")
     }
   }
 

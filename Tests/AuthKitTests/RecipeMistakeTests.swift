@@ -55,20 +55,20 @@ struct WrongRecipe: Sendable, CustomTestStringConvertible {
       "[login]\npath = \"/x\"\n  headers = { A = \"{username\" }", "4:15: login.headers.A",
       "not closed", mend: "{{"),
     WrongRecipe(
-      "[login]\npath = \"/{vars.tenant}/x\"", "3:1: login.path", "nothing fills {vars.tenant}",
+      "[login]\npath = \"/{vars.tenant}/x\"", "3:1: login.path", "{vars.tenant} has no value",
       mend: "--set vars.tenant=VALUE"),
     WrongRecipe(
       "[login]\npath = \"/x\"\nquery = { a = \"1\", t = \"{vars.t}\" }", "4:20: login.query.t",
-      "nothing fills {vars.t}", mend: "[vars] with t = \"VALUE\""),
+      "{vars.t} has no value", mend: "t = \"VALUE\" to [vars]"),
     WrongRecipe(
       "[request]\nheaders = { X-T = \"{vars.t}\" }", "3:13: request.headers.X-T",
-      "nothing fills {vars.t}", mend: "--set vars.t=VALUE"),
+      "{vars.t} has no value", mend: "--set vars.t=VALUE"),
     WrongRecipe(
       "[request]\nwrite_headers = { X-T = \"{vars.t}\" }", "3:19: request.write_headers.X-T",
-      "nothing fills {vars.t}", mend: "--set vars.t=VALUE"),
+      "{vars.t} has no value", mend: "--set vars.t=VALUE"),
     WrongRecipe(
       "[vars]\ntenant = \"x\"\n[login]\npath = \"/x\"\nbody = { t = \"{vars.tenat}\" }",
-      "6:10: login.body.t", "nothing fills {vars.tenat}", mend: "vars.tenat"),
+      "6:10: login.body.t", "{vars.tenat} has no value", mend: "vars.tenat"),
     WrongRecipe(
       "[request]\nheaders = { uid = \"{session.uid}\" }", "3:13: request.headers.uid",
       "session.keep has no uid", mend: "keep = { uid = \"header:NAME\" }"),
@@ -77,14 +77,14 @@ struct WrongRecipe: Sendable, CustomTestStringConvertible {
       "5:1: logout.path", "session.keep has no clent", mend: "did you mean {session.client}?"),
     WrongRecipe(
       "[login]\npath = \"/x\"\nbody = { a = \"{taken.csrf}\" }", "4:10: login.body.a",
-      "nothing fills {taken.csrf}", mend: "take = { csrf = \"/POINTER\" } in [prefetch]"),
+      "{taken.csrf} has no value", mend: "add take = { csrf = \"/POINTER\" } to [prefetch]"),
     WrongRecipe(
       "[request]\nwrite_headers = { X = \"{taken.csrf}\" }", "3:19: request.write_headers.X",
-      "nothing fills {taken.csrf}", mend: "[prefetch]"),
+      "{taken.csrf} has no value", mend: "[prefetch]"),
     WrongRecipe(
       "[prefetch]\npath = \"/c\"\ntake = { csrf = \"/t\" }\n[login]\npath = \"/x\"\n"
         + "headers = { X = \"{taken.crsf}\" }", "7:13: login.headers.X",
-      "nothing fills {taken.crsf}", mend: "did you mean {taken.csrf}?"),
+      "{taken.crsf} has no value", mend: "did you mean {taken.csrf}?"),
   ]
 
   @Test(arguments: unfilled)
@@ -113,7 +113,7 @@ struct WrongRecipe: Sendable, CustomTestStringConvertible {
     ("[request]\nwrite_headers = { t = \"{taken.ticket}\" }", "11:19: request.write_headers.t"),
   ])
   func takenByTheCodeServesTheCodeAlone(text: String, place: String) {
-    WrongRecipe(Self.otp + text, place, "nothing fills {taken.ticket}").check()
+    WrongRecipe(Self.otp + text, place, "{taken.ticket} has no value").check()
     let hint = failure(Self.otp + text)?.hint ?? ""
     #expect(!hint.isEmpty && hint != "did you mean {taken.ticket}?", "that is there: \(hint)")
     #expect(failure(Self.otp) == nil)
@@ -121,7 +121,7 @@ struct WrongRecipe: Sendable, CustomTestStringConvertible {
 
   @Test func theSignInCannotTakeWhatItsOwnAnswerGives() {
     let text = Self.otp.replacing("{ p = \"{password}\" }", with: "{ p = \"{taken.ticket}\" }")
-    WrongRecipe(text, "4:10: login.body.p", "nothing fills {taken.ticket}").check()
+    WrongRecipe(text, "4:10: login.body.p", "{taken.ticket} has no value").check()
   }
 
   @Test(arguments: [
@@ -141,7 +141,7 @@ struct WrongRecipe: Sendable, CustomTestStringConvertible {
   func takenValuesStayOutOfURLs(text: String) {
     let prefetch = "[prefetch]\npath = \"/c\"\ntake = { csrf = \"/t\" }\n[login]\n"
     let failure = failure(prefetch + text)
-    #expect(failure?.message.contains("{taken.csrf} would stand in URLs") == true)
+    #expect(failure?.message.contains("{taken.csrf} would be in URLs") == true)
     #expect(failure?.hint?.contains("secrets_in_url = true") == true)
     #expect(failure?.message.utf8.starts(with: "shop.toml:".utf8) == true)
   }
@@ -198,19 +198,19 @@ struct WrongRecipe: Sendable, CustomTestStringConvertible {
       mend: "path = \"/...\""),
     WrongRecipe(
       "[prefetch]\npath = \"/c\"\ntake = { \"a b\" = \"/t\" }", "4:10: prefetch.take.\"a b\"",
-      "is not a name", mend: "letters"),
+      "is not a valid name", mend: "letters"),
     WrongRecipe(
       "[prefetch]\npath = \"/c\"\nauthorization = \"refresh\"\ntake = { a = \"/t\" }",
-      "4:1: prefetch.authorization", "[refresh] and [logout] only"),
+      "4:1: prefetch.authorization", "works only in [refresh] and [logout]"),
     WrongRecipe(
       "[prefetch]\npath = \"/c\"\nauthorization = \"basic\"\ntake = { a = \"/t\" }",
-      "4:1: prefetch.authorization", "[login] and [register] only"),
+      "4:1: prefetch.authorization", "works only in [login] and [register]"),
     WrongRecipe(
       "[prefetch]\npath = \"/c\"\nheaders = { A = \"{refresh_token}\" }\ntake = { a = \"/t\" }",
-      "4:13: prefetch.headers.A", "may not stand in [prefetch]"),
+      "4:13: prefetch.headers.A", "cannot be used in [prefetch]"),
     WrongRecipe(
       "[prefetch]\npath = \"/c\"\nbody = { A = \"{password}\" }\ntake = { a = \"/t\" }",
-      "4:10: prefetch.body.A", "[login] and [register] only"),
+      "4:10: prefetch.body.A", "works only in [login] and [register]"),
     WrongRecipe("prefetch = \"/csrf\"", "2:1: prefetch", "must be a table", mend: "[prefetch]"),
   ]
 
@@ -230,7 +230,7 @@ struct WrongRecipe: Sendable, CustomTestStringConvertible {
       "[otp] has no status", mend: "status = [401]"),
     WrongRecipe(
       "[login]\npath = \"/in\"\n[otp]\nstatus = [401]", "4:1: otp", "no request sends {otp}",
-      mend: "name it in [login]"),
+      mend: "use {otp} in [login]"),
     WrongRecipe(
       login + "[otp]\nstatus = [401]\npath = \"/otp\"\nbody = { a = \"1\" }", "5:1: otp",
       "no request sends {otp}", mend: "[otp]"),
@@ -248,7 +248,7 @@ struct WrongRecipe: Sendable, CustomTestStringConvertible {
       login + "[otp]\nstatus = [401]\npath = \"/o\"\nauthorization = \"access\"\n"
         + "body = { o = \"{otp}\" }", "8:1: otp.authorization", "[otp] does not have yet"),
     WrongRecipe(
-      login + "[otp]\nstatus = [401]\npath = \"/o/{otp}\"", "7:1: otp.path", "would stand in URLs",
+      login + "[otp]\nstatus = [401]\npath = \"/o/{otp}\"", "7:1: otp.path", "would be in URLs",
       mend: "secrets_in_url = true"),
     // The first request has no code: a required header would stop it.
     WrongRecipe(
@@ -260,10 +260,10 @@ struct WrongRecipe: Sendable, CustomTestStringConvertible {
       "6:1: otp", "a header or parameter of [login] needs it"),
     WrongRecipe(
       "[whoami]\npath = \"/me\"\nheaders = { X-OTP = \"{otp?}\" }", "4:13: whoami.headers.X-OTP",
-      "[login] and [register] only"),
+      "works only in [login] and [register]"),
     WrongRecipe(
       "[request]\nwrite_headers = { X-OTP = \"{otp?}\" }", "3:19: request.write_headers.X-OTP",
-      "[login] and [register] only"),
+      "works only in [login] and [register]"),
   ]
 
   @Test(arguments: wrongCodes)
@@ -278,14 +278,14 @@ struct WrongRecipe: Sendable, CustomTestStringConvertible {
         "[vars]\n\(name) = \"s3cr3t\"", "3:1: vars.\(name)", "looks like a secret",
         mend: "public = [\"\(name)\"]")
     } + [
-      WrongRecipe("[vars]\na = \"{username}\"", "3:1: vars.a", "cannot hold a brace"),
-      WrongRecipe("[vars]\na = \"{{\"", "3:1: vars.a", "cannot hold a brace"),
-      WrongRecipe("[vars]\na = 1", "3:1: vars.a", "must be text"),
-      WrongRecipe("[vars]\na = [\"x\"]", "3:1: vars.a", "must be text"),
-      WrongRecipe("[vars]\na = { b = \"x\" }", "3:1: vars.a", "must be text"),
+      WrongRecipe("[vars]\na = \"{username}\"", "3:1: vars.a", "cannot contain a brace"),
+      WrongRecipe("[vars]\na = \"{{\"", "3:1: vars.a", "cannot contain a brace"),
+      WrongRecipe("[vars]\na = 1", "3:1: vars.a", "must be a string"),
+      WrongRecipe("[vars]\na = [\"x\"]", "3:1: vars.a", "must be a string"),
+      WrongRecipe("[vars]\na = { b = \"x\" }", "3:1: vars.a", "must be a string"),
       WrongRecipe("[vars]\n\"a b\" = \"x\"", "3:1", "unknown key vars.\"a b\""),
       WrongRecipe("[vars]\n\"a.b\" = \"x\"", "3:1", "unknown key vars.\"a.b\""),
-      WrongRecipe("[vars.a]\nb = \"x\"", "2:1: vars.a", "must be text"),
+      WrongRecipe("[vars.a]\nb = \"x\"", "2:1: vars.a", "must be a string"),
       WrongRecipe("vars = \"x\"", "2:1: vars", "must be a table", mend: "[vars]"),
       WrongRecipe(
         "[vars]\na = \"..\"\n[login]\npath = \"/x/{vars.a}\"", "3:1: vars.a", "cannot be . or .."),
@@ -293,13 +293,13 @@ struct WrongRecipe: Sendable, CustomTestStringConvertible {
         "[vars]\na = \".\"\n[login]\npath = \"/{vars.a}\"", "3:1: vars.a", "cannot be . or .."),
       WrongRecipe(
         "[vars]\na = \"x\"\n[login]\npath = \"{vars.a}/x\"", "5:1: login.path",
-        "nothing may be filled in before the path"),
+        "a placeholder cannot come before the path"),
       WrongRecipe(
         "[vars]\na = \"x\"\n[login]\npath = \"https://{vars.a}/x\"", "5:1: login.path",
-        "nothing may be filled in before the path"),
+        "a placeholder cannot come before the path"),
       WrongRecipe(
         "[login]\npath = \"/x\"\nheaders = { A = \"{basic:vars.a:password}\" }\n[vars]\na = \"x\"",
-        "4:13: login.headers.A", "cannot stand inside {basic:...}"),
+        "4:13: login.headers.A", "cannot be used in {basic:...}"),
       WrongRecipe(
         "[vars]\na = \"x\\r\\nX-Evil: 1\"\n[request]\nheaders = { A = \"{vars.a}\" }",
         "5:13: request.headers.A", "printable ASCII"),

@@ -172,12 +172,12 @@ import Testing
     let other = SharedSecret(String(repeating: "o", count: 32))
     let table: [([UInt8], SharedSecret, Failure.Kind, String)] = [
       (Array("{}".utf8), Self.key, .storeMissing, "it is not a sealed file"),
-      ([], Self.key, .storeMissing, "it is cut off"),
-      (Array(whole[..<5]), Self.key, .storeMissing, "it is cut off"),
-      (Array(whole[..<100]), Self.key, .storeMissing, "it is cut off"),
+      ([], Self.key, .storeMissing, "it is incomplete"),
+      (Array(whole[..<5]), Self.key, .storeMissing, "it is incomplete"),
+      (Array(whole[..<100]), Self.key, .storeMissing, "it is incomplete"),
       (
         withHeader(whole) { _ in "[]" }, Self.key, .storeMissing,
-        "it has a header that cannot be read"
+        "it has an unreadable header"
       ),
       (whole, other, .storeLocked, "it was sealed with another key"),
       (changed, Self.key, .storeMissing, "it was changed or damaged after it was sealed"),
@@ -225,15 +225,16 @@ import Testing
   @Test func lengthOfTheHeaderIsBounded() throws {
     let whole = try seal()
     for (length, words) in [
-      ([0, 0, 0x10, 0x01], "it has a header of 4097 bytes"),
-      ([0xFF, 0xFF, 0xFF, 0xFF], "it has a header of 4294967295 bytes"),
-      ([0x80, 0, 0, 0], "it has a header of 2147483648 bytes"), ([0, 0, 0x10, 0], "it is cut off"),
-      ([0, 0, 0, 0], "it has a header that cannot be read"),
+      ([0, 0, 0x10, 0x01], "it has a header that is too long (4097 bytes)"),
+      ([0xFF, 0xFF, 0xFF, 0xFF], "it has a header that is too long (4294967295 bytes)"),
+      ([0x80, 0, 0, 0], "it has a header that is too long (2147483648 bytes)"),
+      ([0, 0, 0x10, 0], "it is incomplete"),
+      ([0, 0, 0, 0], "it has an unreadable header"),
     ] as [([UInt8], String)] {
       #expect(flaw(whole[..<8] + length + whole[12...])?.message == words)
     }
     let long = withHeader(whole) { "{\"x\":\"" + String(repeating: "y", count: 4100) + "\"," + $0 }
-    #expect(flaw(long)?.message.hasPrefix("it has a header of ") == true)
+    #expect(flaw(long)?.message.hasPrefix("it has a header that is too long (") == true)
   }
 
   /// Derivation parameters in the header are checked before they are used: a header cannot cause
@@ -271,7 +272,7 @@ import Testing
     ] {
       let bytes = withHeader(whole) { _ in text }
       #expect(
-        flaw(bytes)?.message == "it has a header that cannot be read", "\(text.prefix(40))")
+        flaw(bytes)?.message == "it has an unreadable header", "\(text.prefix(40))")
     }
   }
 }

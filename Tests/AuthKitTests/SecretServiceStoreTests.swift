@@ -300,7 +300,8 @@ struct SecretServiceStoreTests {
       #expect(missing.kind == .storeMissing)
       #expect(missing.message == "no Secret Service on this bus (org.freedesktop.secrets)")
       #expect(
-        missing.hint == "apt install gnome-keyring, or AUTHCTL_STORE=file (authctl help ci)")
+        missing.hint == "apt install gnome-keyring, or use AUTHCTL_STORE=file (see authctl help ci)"
+      )
     }
     #expect(keyring.store().serviceName == "Secret Service")
   }
@@ -376,8 +377,8 @@ struct SecretServiceStoreTests {
     for path in [link, keyring.folder + "/bus.conf", keyring.folder + "/none"] {
       let missing = try failure { _ = try sessionBusAddress("", userBus: path) }
       #expect(missing.kind == .storeMissing)
-      #expect(missing.message == "no D-Bus session here: DBUS_SESSION_BUS_ADDRESS is unset")
-      #expect(missing.hint == "AUTHCTL_TOKEN, or AUTHCTL_STORE=file (authctl help ci)")
+      #expect(missing.message == "no D-Bus session: DBUS_SESSION_BUS_ADDRESS is not set")
+      #expect(missing.hint == "use AUTHCTL_TOKEN or AUTHCTL_STORE=file (see authctl help ci)")
     }
   }
 

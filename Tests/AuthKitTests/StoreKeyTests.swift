@@ -9,7 +9,8 @@ import Testing
 @Suite struct StoreKeyTests {
   private static let isRoot = geteuid() == 0
   private static let bytes = (0..<32).map { UInt8($0 * 7 + 1) }
-  private static let makeOne = "(umask 077; head -c 32 /dev/urandom >FILE) makes one"
+  private static let makeOne =
+    "to create a key file, run: (umask 077; head -c 32 /dev/urandom >FILE)"
 
   /// A folder for one test.
   private final class Folder {
@@ -93,8 +94,9 @@ import Testing
     let failure = try #require(flaw(key))
     let count = content.utf8.count > 66 ? "more than 66" : "\(content.utf8.count)"
     #expect(
-      failure.message == "AUTHCTL_STORE_KEY_FILE: \(path) is not a key (\(count) bytes): 32 bytes, "
-        + "64 hex digits or 44 base64 characters")
+      failure.message
+        == "AUTHCTL_STORE_KEY_FILE: \(path) is not a key (\(count) bytes): a key has 32 "
+        + "bytes, 64 hex digits or 44 base64 characters")
     #expect(failure.hint == Self.makeOne)
     #expect(failure.kind == .storeLocked)
   }
@@ -110,8 +112,8 @@ import Testing
     let path = try folder.write(Array(content.utf8))
     let failure = try #require(flaw(folder.key(["AUTHCTL_STORE_KEY_FILE": path])))
     #expect(
-      failure.message == "AUTHCTL_STORE_KEY_FILE: \(path) is not a key, but a line of text: "
-        + "32 random bytes, 64 hex digits or 44 base64 characters")
+      failure.message == "AUTHCTL_STORE_KEY_FILE: \(path) is a line of text, not a key: a key "
+        + "has 32 bytes, 64 hex digits or 44 base64 characters")
     #expect(failure.hint == Self.makeOne)
     #expect(failure.kind == .storeLocked)
   }
@@ -137,8 +139,10 @@ import Testing
       #expect(!key.isGiven)
       #expect(key.caution == nil)
       let failure = try #require(flaw(key))
-      #expect(failure.message == "the sealed files have no key: AUTHCTL_STORE_KEY_FILE is unset")
-      #expect(failure.hint == Self.makeOne + "; or AUTHCTL_STORE_PASSPHRASE")
+      #expect(
+        failure.message
+          == "no key for the sealed files: set AUTHCTL_STORE_KEY_FILE or AUTHCTL_STORE_PASSPHRASE")
+      #expect(failure.hint == Self.makeOne)
       #expect(failure.kind == .storeLocked)
     }
   }
@@ -152,7 +156,8 @@ import Testing
     #expect(key.isGiven)
     let failure = try #require(flaw(key))
     #expect(
-      failure.message == "AUTHCTL_STORE_KEY_FILE and AUTHCTL_STORE_PASSPHRASE are both set")
+      failure.message
+        == "AUTHCTL_STORE_KEY_FILE and AUTHCTL_STORE_PASSPHRASE cannot be used together")
     #expect(failure.kind == .usage)
   }
 
@@ -178,14 +183,14 @@ import Testing
     let sealedByPhrase = try #require(flaw(file, .scrypt(.fresh())))
     #expect(
       sealedByPhrase.message
-        == "it was sealed with a passphrase, not with the key of a file")
+        == "it was sealed with a passphrase, not with a key file")
     #expect(
-      sealedByPhrase.hint == "AUTHCTL_STORE_PASSPHRASE gives it; unset AUTHCTL_STORE_KEY_FILE")
+      sealedByPhrase.hint == "set AUTHCTL_STORE_PASSPHRASE and unset AUTHCTL_STORE_KEY_FILE")
     let sealedByFile = try #require(flaw(phrase))
     #expect(
-      sealedByFile.message == "it was sealed with the key of a file, not with a passphrase")
+      sealedByFile.message == "it was sealed with a key file, not with a passphrase")
     #expect(
-      sealedByFile.hint == "AUTHCTL_STORE_KEY_FILE names it; unset AUTHCTL_STORE_PASSPHRASE")
+      sealedByFile.hint == "set AUTHCTL_STORE_KEY_FILE and unset AUTHCTL_STORE_PASSPHRASE")
     #expect(sealedByPhrase.kind == .storeLocked && sealedByFile.kind == .storeLocked)
   }
 
@@ -242,8 +247,8 @@ import Testing
     }
     #expect(
       caution("elevenbytes")
-        == "AUTHCTL_STORE_PASSPHRASE has fewer than 12 bytes: who gets at the sealed files can try "
-        + "all such passphrases")
+        == "AUTHCTL_STORE_PASSPHRASE has fewer than 12 bytes: anyone with the sealed files can "
+        + "find it by trying all")
     #expect(caution("twelve bytes") == nil)
     #expect(caution("\u{E4}\u{F6}\u{FC}\u{E4}\u{F6}\u{FC}") == nil)
   }
@@ -281,7 +286,7 @@ import Testing
     for named in [path, link] {
       let failure = try #require(flaw(folder.key(["AUTHCTL_STORE_KEY_FILE": named])))
       #expect(
-        failure.message == "AUTHCTL_STORE_KEY_FILE: \(named) is open to other users "
+        failure.message == "AUTHCTL_STORE_KEY_FILE: \(named) is accessible to other users "
           + "(mode 0\(String(mode, radix: 8)))")
       #expect(failure.hint == "chmod 600 \(named)")
       #expect(failure.kind == .storeLocked)
@@ -309,8 +314,8 @@ import Testing
     for named in [path, link, folder.path + "/state/../state/sub/key"] {
       let failure = try #require(flaw(folder.key(["AUTHCTL_STORE_KEY_FILE": named])))
       #expect(
-        failure.message == "AUTHCTL_STORE_KEY_FILE: \(named) lies in the state folder, beside what "
-          + "it seals")
+        failure.message == "AUTHCTL_STORE_KEY_FILE: \(named) is in the state folder, next to the "
+          + "files that it seals")
       #expect(failure.kind == .storeLocked)
     }
     // A sibling folder with a common name prefix is not affected.

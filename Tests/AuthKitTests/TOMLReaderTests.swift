@@ -129,10 +129,10 @@ private func shown(_ text: String) throws -> String {
 
   @Test(
     arguments: [
-      ("a = x", "1:5", "expected a value; text is written in quotation marks"),
-      ("a = 01", "1:5", "not a number as TOML writes it"),
-      ("\na = 9223372036854775808", "2:5", "a whole number that does not fit into 64 bits"),
-      ("a = 2023-02-29", "1:5", "not a date or a time"),
+      ("a = x", "1:5", "expected a value; strings need quotation marks"),
+      ("a = 01", "1:5", "not a valid TOML number"),
+      ("\na = 9223372036854775808", "2:5", "an integer that does not fit in 64 bits"),
+      ("a = 2023-02-29", "1:5", "not a valid date or time"),
       ("a =", "1:4", "expected a value"), ("a = # c", "1:5", "expected a value"),
       ("a = [1,,2]", "1:8", "expected a value"), ("a = \u{A0}1", "1:5", "expected a value"),
       ("a = \"é\" x", "1:9", "expected the end of the line"),

@@ -199,7 +199,7 @@ package enum Crypto {
   }
 
   private static func refusal(_ what: String) -> Failure {
-    Failure(.storeMissing, "libcrypto refuses \(what)")
+    Failure(.storeMissing, "libcrypto does not support \(what)")
   }
 }
 

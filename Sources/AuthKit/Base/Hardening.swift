@@ -1,5 +1,5 @@
 internal import CSystem
-// `environ` is a variable that anybody may change; it is read here before a second thread exists.
+// `environ` is a variable that any code may change; it is read here before a second thread exists.
 @preconcurrency internal import Glibc
 
 /// Protects a process that holds secrets, before it reads anything (rules B5, B12, B13, C14).
@@ -64,7 +64,7 @@ package enum Hardening {
     guard getuid() == geteuid(), getgid() == getegid(), !authctl_is_secure_execution() else {
       throw Failure(
         .failed, "authctl must not run set-user-ID, set-group-ID or with file capabilities",
-        hint: "chmod u-s,g-s on the program, or setcap -r")
+        hint: "remove them from the program with chmod u-s,g-s and setcap -r")
     }
   }
 
@@ -89,11 +89,12 @@ package enum Hardening {
   private static func openStandardStreams() throws(Failure) {
     for descriptor in [STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO]
     where fcntl(descriptor, F_GETFD) < 0 {
-      // Not for writing: output that nobody receives is an error, not a success.
+      // Not for writing: lost output must be an error, not a success.
       let mode = O_RDONLY
       // open(2) returns the lowest free number: this one, because those below it are open.
       guard open("/dev/null", mode) == descriptor else {
-        throw Failure(.failed, "descriptor \(descriptor) is closed, and /dev/null cannot be opened")
+        throw Failure(
+          .failed, "file descriptor \(descriptor) is closed, and /dev/null cannot be opened")
       }
     }
   }

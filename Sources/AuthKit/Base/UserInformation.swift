@@ -1,6 +1,6 @@
 /// User information of URLs, `https://user:password@host`, which is never printed (rule B7).
 extension Redactor {
-  /// Returns a URL that somebody entered without its user information; the scheme may be missing:
+  /// Returns a URL that a user entered without its user information; the scheme may be missing:
   /// `user:password@proxy:3128`.
   package static func withoutUserInformation(_ url: String) -> String {
     String(decoding: userInformationRemoved(from: Array(url.utf8)), as: UTF8.self)

@@ -29,8 +29,8 @@ package struct Detector {
   ) throws(Failure) {
     guard base.origin.isSecure || base.origin.isLoopback else {
       throw Failure(
-        .originRefused, "detection asks by https, or this machine: not \(base.origin)",
-        hint: "use https, or describe the API: authctl profile add NAME URL --set login.path=/...")
+        .originRefused, "refused to detect the API at \(base.origin) over plain HTTP",
+        hint: "use https, or add the profile: authctl profile add NAME URL --set login.path=/...")
     }
     self.profile = profile
     self.base = base
@@ -130,7 +130,7 @@ package struct Detector {
       let place = mark.method == "GET" ? mark.path : request
       guard let answer = answers[place], mark.isShown(by: answer) else { continue }
       var finding = Finding(
-        mark.isLikely ? .likely : .certain, at: place, "answers as \(mark.preset) does",
+        mark.isLikely ? .likely : .certain, at: place, "matches the preset \(mark.preset)",
         why: Presets.summary(mark.preset))
       finding.settings = [("preset", .string(mark.preset))]
       // Marks are at the root of the origin, and so is what the preset names.
@@ -149,7 +149,7 @@ package struct Detector {
     for value in answer.head.all("WWW-Authenticate") {
       let scheme = String(decoding: value.utf8.prefix { $0 != 0x20 }, as: UTF8.self)
       var finding = Finding(
-        .possible, at: path, "wants \(DisplayText.oneLine(scheme, limit: 20))",
+        .possible, at: path, "requires \(DisplayText.oneLine(scheme, limit: 20)) authentication",
         why: "it answers 401 with WWW-Authenticate (RFC 9110, section 11.6.1)")
       if scheme.asciiLowercased == "basic" {
         finding.certainty = .likely
@@ -176,7 +176,7 @@ package struct Detector {
     for url in document.foreign {
       detection.findings.append(
         Finding(
-          .possible, at: shown, "names another origin, which is not used",
+          .possible, at: shown, "names another origin, which authctl does not use",
           why: DisplayText.oneLine(Redactor.withoutQuery(url), limit: 80)))
     }
     var found = document.bodies(of: "POST", where: SignInOperation.isSignIn)
@@ -214,7 +214,7 @@ package struct Detector {
         + "\(DisplayText.oneLine(signIn.userField)) and "
         + "\(DisplayText.oneLine(signIn.passwordField))\(answer)")
     for field in signIn.furtherFields {
-      finding.why += "; wants --field \(DisplayText.oneLine(field, limit: 40))=VALUE"
+      finding.why += "; requires --field \(DisplayText.oneLine(field, limit: 40))=VALUE"
     }
     if let preset, !isGeneral {
       finding.settings = [("preset", .string(preset))]
@@ -246,7 +246,7 @@ package struct Detector {
     let schemes = document.schemes.compactMap(\.told).joined(separator: ", ")
     guard !schemes.isEmpty else { return nil }
     var finding = Finding(
-      .possible, at: place, "shows no sign-in; requests carry \(schemes)",
+      .possible, at: place, "describes no sign-in; requests carry \(schemes)",
       why: "its security schemes")
     if let header = document.keyHeader, header.asciiLowercased != "authorization" {
       finding.settings = [
@@ -263,8 +263,8 @@ package struct Detector {
     else { return }
     var finding = Finding(
       .certain, at: path,
-      "signs in by OAuth 2.0 at \(DisplayText.oneLine(Redactor.withoutQuery(issuer), limit: 80))",
-      why: "which this version does not do: authctl login --token-stdin stores a token")
+      "signs in with OAuth 2.0 at \(DisplayText.oneLine(Redactor.withoutQuery(issuer), limit: 80))",
+      why: "not supported in this version; to store a token, run: authctl login --token-stdin")
     finding.isOAuth = true
     detection.findings.append(finding)
   }

@@ -38,7 +38,7 @@ struct CurlBody {
       guard data.utf8.contains(UInt8(ascii: "=")), !isXML else {
         throw Failure(
           .usage, "the body of the curl command is neither JSON nor a form",
-          hint: "only these can be written in a recipe")
+          hint: "a profile can send only these two")
       }
       encoding = .form
       for pair in try FormText.pairs(data) { members.append((pair.name, .string(pair.value))) }
@@ -55,7 +55,7 @@ struct CurlBody {
         hint: "put the body in single quotes, as in -d '{\"name\":\"value\"}'")
     }
     guard case .object(let members) = value else {
-      throw Failure(.usage, "the JSON of the curl command is not an object, as a recipe's must be")
+      throw Failure(.usage, "the JSON body of the curl command must be an object")
     }
     encoding = .json
     self.members = members
@@ -133,7 +133,8 @@ struct CurlBody {
         let parameter = String(decoding: parameter, as: UTF8.self).trimmingSpaces
         let lower = parameter.asciiLowercased.utf8
         if lower.starts(with: "filename".utf8) {
-          throw Failure(.usage, "the form of the curl command sends a file, which no recipe does")
+          throw Failure(
+            .usage, "the form of the curl command uploads a file, which a profile cannot do")
         }
         guard lower.starts(with: "name=".utf8) else { continue }
         let value = parameter.utf8.dropFirst(5).filter { $0 != UInt8(ascii: "\"") }

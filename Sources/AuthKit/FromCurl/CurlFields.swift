@@ -34,11 +34,12 @@ struct CurlFields {
     _ name: String, _ value: JSONValue, depth: Int = 0
   ) throws(Failure) {
     guard depth < Self.maximumDepth else {
-      throw Failure(.usage, "the body of the curl command is nested too deep")
+      throw Failure(.usage, "the body of the curl command is nested too deeply")
     }
     count += 1
     guard name.utf8.count <= Self.maximumName, count <= Self.maximumCount else {
-      throw Failure(.usage, "the curl command has too many fields, or too long a name of one")
+      throw Failure(
+        .usage, "the curl command has too many fields, or a field name that is too long")
     }
     switch value {
     case .string(let text), .number(let text):
@@ -82,7 +83,7 @@ struct CurlFields {
     guard filled.allSatisfy({ isSame($0.value, password) }) else {
       throw Failure(
         .usage, "the curl command has several passwords: " + Self.list(filled.map(\.name)),
-        hint: "leave only what signs in")
+        hint: "keep only the fields that sign in")
     }
     userRank = fields.compactMap { rank($0.name) }.min()
     let named = fields.filter { rank($0.name) != nil && !$0.value.isEmpty }
@@ -101,7 +102,7 @@ struct CurlFields {
     authorization = isRepeated ? "basic" : "app"
     guard !isRepeated else { return }
     appKey = basic.user + ":" + (basic.password ?? "")
-    note("HTTP Basic carries the application's key: it is asked for (--app-key-stdin)")
+    note("HTTP Basic carries the application's key: authctl asks for it (--app-key-stdin)")
   }
 
   private func isSame(_ value: String, _ other: String?) -> Bool {
@@ -130,7 +131,7 @@ struct CurlFields {
     let names = fields.filter { !$0.value.isEmpty }.map(\.name)
     guard !fields.isEmpty else {
       return Failure(
-        .usage, "the curl command sends no name and no password",
+        .usage, "the curl command sends no user name and no password",
         hint: "copy the request that signs in")
     }
     let shown = names.isEmpty ? "(unnamed)" : Self.list(names)
@@ -172,25 +173,25 @@ struct CurlFields {
     case _ where value.isEmpty: return ""
     case .username, .constant: return constant(value)
     case .otherPassword: return leftOut(name, "it looks like another password")
-    case .captcha: return leftOut(name, "the answer to a captcha is good once")
-    case .token: return leftOut(name, "it looks like a token of an earlier sign-in")
+    case .captcha: return leftOut(name, "a captcha answer works only once")
+    case .token: return leftOut(name, "it looks like a token from an earlier sign-in")
     case .otp:
-      note("\(Self.shown(name)) is a code: it is asked for (--otp-stdin)")
+      note("\(Self.shown(name)) is a one-time code: authctl asks for it (--otp-stdin)")
       return "{otp}"
     case .aboutSecret:
       if !publicNames.contains(name) { publicNames.append(name) }
-      note("\(Self.shown(name)) is kept in the profile, as something public")
+      note("\(Self.shown(name)) is kept in the profile as a public value")
       return constant(value)
     case .clientSecret where clientSecret == nil || isSame(value, clientSecret):
       clientSecret = value
-      note("\(Self.shown(name)) is not kept: it is asked for (--client-secret-stdin)")
+      note("\(Self.shown(name)) is not kept: authctl asks for it (--client-secret-stdin)")
       return "{client_secret}"
     case .clientSecret, .appKey:
       guard appKey == nil || isSame(value, appKey) else {
-        return leftOut(name, "a recipe has one key of the application")
+        return leftOut(name, "a profile has only one application key")
       }
       appKey = value
-      note("\(Self.shown(name)) is not kept: it is asked for (--app-key-stdin)")
+      note("\(Self.shown(name)) is not kept: authctl asks for it (--app-key-stdin)")
       return "{app_key}"
     }
   }
@@ -272,16 +273,16 @@ extension CurlFields {
         !needle.isEmpty && name.indices.contains { name[$0...].starts(with: needle) }
       guard !isPassword else {
         throw Failure(
-          .usage, "the name of a field of the curl command holds the password",
-          hint: "does an = or an & miss?")
+          .usage, "a field name of the curl command contains the password",
+          hint: "is an = or & missing?")
       }
       guard let value = try filled(member.key, member.value) else { continue }
       if let place = places.updateValue(out.count, forKey: name) {
         let shown = Self.shown(member.key)
         guard isForm else {
-          throw Failure(.usage, "\(shown) stands twice in an object of the curl command's JSON")
+          throw Failure(.usage, "\(shown) appears twice in an object of the curl command's JSON")
         }
-        note("\(shown) stands there twice: the last one is kept")
+        note("\(shown) appears twice: the last value is kept")
         out[place].value = value
         places[name] = place
       } else {
@@ -309,13 +310,13 @@ extension CurlFields {
       return value
     case .bool: return value
     case .null:
-      note("\(Self.shown(name)) was left out: a profile cannot say null")
+      note("\(Self.shown(name)) was left out: a profile cannot contain null")
       return nil
     case .array(let values):
       var out: [JSONValue] = []
       for value in values {
         if case .null = value {
-          throw Failure(.usage, "\(Self.shown(name)): a profile cannot say null in a list")
+          throw Failure(.usage, "\(Self.shown(name)): a profile cannot contain null in a list")
         }
         if let value = try filled(name, value) { out.append(value) }
       }
@@ -352,7 +353,7 @@ extension CurlFields {
       guard HeaderSyntax.isToken(header.name), !HeaderSyntax.isForbiddenInRecipe(header.name),
         HeaderSyntax.isRecipeValue(header.value), !seen.contains(lower)
       else {
-        note("\(Self.shown(header.name)) was left out: a recipe cannot send such a header")
+        note("\(Self.shown(header.name)) was left out: a profile cannot send this header")
         continue
       }
       seen.append(lower)
@@ -376,7 +377,7 @@ extension CurlFields {
     {
       table.append(("Authorization", .string(constant(scheme) + " {app_key}")))
     } else {
-      note("Authorization was left out: it looks like a token of an earlier sign-in")
+      note("Authorization was left out: it looks like a token from an earlier sign-in")
     }
     return table
   }
@@ -410,9 +411,9 @@ extension CurlFields {
       let isCookie = option == "-b" || option == "--cookie"
       note(isCookie ? Self.cookieNote : "\(option) was left out: certificates are always checked")
     }
-    for what in line.leftOut { note("\(what) was not read") }
+    for what in line.leftOut { note("left out: \(what)") }
     if !line.unknown.isEmpty {
-      note("not taken over: " + line.unknown.joined(separator: ", "))
+      note("left out: " + line.unknown.joined(separator: ", "))
     }
   }
 }

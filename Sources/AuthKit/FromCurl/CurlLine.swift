@@ -119,12 +119,12 @@ package struct CurlLine: Sendable {
   }
 
   private mutating func endAtNext(_ words: ArraySlice<String>) -> Bool {
-    if !words.isEmpty { leftOut.append("what stands behind --next") }
+    if !words.isEmpty { leftOut.append("the text after --next") }
     return false
   }
 
   private static func noValue(_ spelled: String) -> Failure {
-    Failure(.usage, "the curl command ends behind \(shown(spelled)), which wants a value")
+    Failure(.usage, "the curl command ends after \(shown(spelled)), which needs a value")
   }
 
   private mutating func apply(
@@ -172,8 +172,8 @@ package struct CurlLine: Sendable {
 
   private static func file(_ spelled: String) -> Failure {
     Failure(
-      .usage, "\(spelled): a body from a file cannot be read from a pasted line",
-      hint: "put the text of the file there: --data-raw 'TEXT'")
+      .usage, "\(spelled): authctl does not read the files of a pasted command",
+      hint: "put the text of the file into the command: --data-raw 'TEXT'")
   }
 
   // MARK: - Headers and bodies
@@ -181,7 +181,7 @@ package struct CurlLine: Sendable {
   /// Reads `Name: value`; `Name;` has no value, and `Name:` removes one of curl's own.
   private mutating func addHeader(_ text: String) throws(Failure) {
     if text.utf8.first == UInt8(ascii: "@") {
-      throw Failure(.usage, "-H: headers from a file cannot be read from a pasted line")
+      throw Failure(.usage, "-H: authctl does not read the files of a pasted command")
     }
     // HTTP/2 names of old copies: `:authority: shop.example`.
     let start = text.utf8.first == UInt8(ascii: ":") ? text.utf8.dropFirst() : text.utf8[...]
@@ -226,7 +226,7 @@ package struct CurlLine: Sendable {
   ) throws(Failure) {
     let bytes = Array(text.utf8)
     guard let equals = bytes.firstIndex(of: UInt8(ascii: "=")) else {
-      throw Failure(.usage, "\(spelled) wants NAME=VALUE")
+      throw Failure(.usage, "\(spelled) needs NAME=VALUE")
     }
     let name = String(decoding: bytes[..<equals], as: UTF8.self)
     var rest = bytes[(equals + 1)...]
@@ -236,7 +236,7 @@ package struct CurlLine: Sendable {
     }
     switch rest.first {
     case UInt8(ascii: "@"), UInt8(ascii: "<"): throw Self.file(spelled)
-    case UInt8(ascii: "("): throw Failure(.usage, "\(spelled): a form in a form is not read")
+    case UInt8(ascii: "("): throw Failure(.usage, "\(spelled): nested forms are not supported")
     default: break
     }
     rest = rest.drop { $0 == 0x20 || $0 == 0x09 }
@@ -276,10 +276,10 @@ package struct CurlLine: Sendable {
     guard urls.count == 1 else {
       throw Failure(
         .usage, "the curl command has \(urls.count) URLs, or a value without its option",
-        hint: "put quotes around values with spaces in them")
+        hint: "put values with spaces in quotes")
     }
     guard data == nil || parts.isEmpty else {
-      throw Failure(.usage, "the curl command has data (-d) and a form (-F): curl takes one")
+      throw Failure(.usage, "the curl command has both -d and -F, which cannot be used together")
     }
     url = try globs ? Self.withoutGlobs(first) : first
     if isGet, let data {
@@ -290,7 +290,7 @@ package struct CurlLine: Sendable {
     let hasBody = data != nil || !parts.isEmpty
     method = explicitMethod ?? (isHead ? "HEAD" : isGet || !hasBody ? "GET" : "POST")
     guard HeaderSyntax.isToken(method) else {
-      throw Failure(.usage, "-X: this is not an HTTP method (RFC 9110)")
+      throw Failure(.usage, "the value of -X is not an HTTP method (RFC 9110)")
     }
   }
 
@@ -320,8 +320,8 @@ package struct CurlLine: Sendable {
         index += 1
       } else if bytes[index] == UInt8(ascii: "{") || bytes[index] == UInt8(ascii: "}") {
         throw Failure(
-          .usage, "the URL of the curl command holds a brace",
-          hint: "a {placeholder} wants its value; %7B is a brace")
+          .usage, "the URL of the curl command contains a brace",
+          hint: "replace a {placeholder} with its value; %7B is a literal brace")
       }
       out.append(bytes[index])
       index += 1

@@ -32,8 +32,8 @@ package struct CurlRecipe {
   ) throws(Failure) {
     if let option = line.otherSignIn {
       throw Failure(
-        .usage, "\(option) of the curl command: no recipe signs in that way",
-        hint: "HTTP Basic, JSON, a form or the query can be written in a recipe")
+        .usage, "the curl command's \(option) is not supported",
+        hint: "a profile can sign in with HTTP Basic, JSON, a form or a query")
     }
     let target = try CurlTarget(line.url)
     let body = try CurlBody(line)
@@ -101,7 +101,7 @@ package struct CurlRecipe {
     let inURL = query.map(\.value) + [.string(path)]
     if inURL.contains(where: { CurlFields.hasSecret($0.text ?? "") }) {
       settings.append(("login.secrets_in_url", true))
-      fields.note("secrets stand in its URL, which servers and proxies write down")
+      fields.note("the URL contains secrets, and servers and proxies log URLs")
     }
     settings.insert(("login.path", .string(path)), at: pathPlace)
     if !fields.publicNames.isEmpty {
@@ -171,7 +171,7 @@ package struct CurlRecipe {
         guard let bytes = base64URLDecoded(value.trimmingSpaces.utf8),
           let decoded = String(validating: bytes, as: UTF8.self)
         else {
-          throw Failure(.usage, "the Basic header of the curl command is not base64 of text")
+          throw Failure(.usage, "the Basic header of the curl command is not text in base64")
         }
         text = decoded
       }
@@ -204,7 +204,7 @@ struct CurlTarget {
       }
       let isLocal = ["localhost", "127.", "[::1]"].contains { bytes.starts(with: $0.utf8) }
       let scheme = isLocal ? "http://" : "https://"
-      notes.append("the URL has no scheme: \(scheme) was taken")
+      notes.append("the URL has no scheme: authctl uses \(scheme)")
       bytes = Array(scheme.utf8) + bytes
     }
     let start = URLText.authorityStart(bytes) ?? 0
@@ -241,7 +241,7 @@ struct CurlTarget {
     var builder = SecretBuilder()
     for byte in bytes {
       guard byte >= 0x20, byte != 0x7F else {
-        throw Failure(.usage, "the URL of the curl command holds a control character")
+        throw Failure(.usage, "the URL of the curl command contains a control character")
       }
       if byte == 0x20 || byte > 0x7E || byte == UInt8(ascii: "\\") {
         withUnsafeBytes(of: byte) { builder.appendPercentEncoded($0) }

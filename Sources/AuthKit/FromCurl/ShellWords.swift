@@ -59,11 +59,11 @@ struct ShellWords {
       case UInt8(ascii: ">"), UInt8(ascii: "&"): try output()
       case UInt8(ascii: "<"):
         throw problem(
-          "< outside of quotes, which reads a file",
-          hint: "a <placeholder> wants its value; a text belongs in quotes")
+          "< outside quotes, which reads a file",
+          hint: "replace a <placeholder> with its value, or put the text in quotes")
       case UInt8(ascii: "("), UInt8(ascii: ")"):
-        throw problem("a parenthesis outside of quotes", hint: "put the text in single quotes")
-      case 0..<0x20, 0x7F: throw problem("a control character outside of quotes")
+        throw problem("a parenthesis outside quotes", hint: "put the text in single quotes")
+      case 0..<0x20, 0x7F: throw problem("a control character outside quotes")
       case 0xC2 where peek(1) == 0xA0:  // NO-BREAK SPACE, as web pages have it.
         endWord()
         at += 2
@@ -153,7 +153,8 @@ struct ShellWords {
     guard let byte = peek() else { return }
     if byte == UInt8(ascii: "-"), let next = peek(1), next > 0x20 {
       throw problem(
-        "an option, but the line above does not go on", hint: "end the line above with a \\")
+        "an option, but the line above does not end with a \\",
+        hint: "add a \\ to the end of the line above")
     }
     leftOut.append("the lines below the command")
   }
@@ -162,7 +163,7 @@ struct ShellWords {
     while let byte = peek(), byte == UInt8(ascii: ";") || byte == UInt8(ascii: "&") { at += 1 }
     if peek() == UInt8(ascii: "|") { at += 1 }
     skipBlank()
-    if peek() != nil { leftOut.append("what stands behind \(mark)") }
+    if peek() != nil { leftOut.append("the text after \(mark)") }
   }
 
   private mutating func skipBlank() {
@@ -175,7 +176,7 @@ struct ShellWords {
     let next = peek(1)
     guard next == nil || next == UInt8(ascii: "&") || next.map({ $0 <= 0x20 }) == true else {
       throw problem(
-        "& outside of quotes, where the command ends", hint: "put the URL in single quotes")
+        "& outside quotes, which ends the command", hint: "put the URL in single quotes")
     }
     endWord()
     leaveOutRest(behind: "&")
@@ -195,12 +196,12 @@ struct ShellWords {
       case UInt8(ascii: "\\"): backslash()
       case UInt8(ascii: "$"): try dollar()
       case UInt8(ascii: "`"): throw backquote()
-      case UInt8(ascii: "("), UInt8(ascii: ")"): throw problem("a parenthesis outside of quotes")
+      case UInt8(ascii: "("), UInt8(ascii: ")"): throw problem("a parenthesis outside quotes")
       default: consume(byte)
       }
     }
     dropWord()
-    guard at > start else { throw problem("> without a file's name") }
+    guard at > start else { throw problem("> without a file name") }
     if !leftOut.contains(">") { leftOut.append(">") }
   }
 
@@ -249,11 +250,11 @@ struct ShellWords {
       at += 1
       try doubleQuoted()
     case UInt8(ascii: "("), UInt8(ascii: "["):
-      throw problem("$( ), which Bash would run", hint: "put in what it stands for")
+      throw problem("$( ), which Bash would run", hint: "replace it with its output")
     case let byte where byte.isLetterOrDigit || "{_*@#?-!$".utf8.contains(byte):
       throw problem(
-        "a variable, which Bash would fill in",
-        hint: "put its value there; for a dollar sign write \\$, or use single quotes")
+        "a variable, which Bash would expand",
+        hint: "replace it with its value; for a literal $ write \\$ or use single quotes")
     default: consume(UInt8(ascii: "$"))
     }
   }
@@ -342,24 +343,24 @@ struct ShellWords {
     }
     guard code != 0 else { throw problem("a NUL byte in $'...'") }
     guard let scalar = Unicode.Scalar(code) else {
-      throw problem("an escape in $'...' that is not a character")
+      throw problem("an invalid escape in $'...'")
     }
     word += scalar.utf8
   }
 
-  // MARK: - What is refused
+  // MARK: - Refusals
 
   /// `^` before a quote or at the end of a line is cmd.exe's backslash.
   private mutating func caret() throws(Failure) {
     if peek(1) == UInt8(ascii: "\"") || lineEnd(blanks(1)) != nil {
-      throw problem("a ^ as cmd.exe writes it", hint: Self.copyHint)
+      throw problem("a ^, which is cmd.exe syntax", hint: Self.copyHint)
     }
     consume(UInt8(ascii: "^"), isPlain: true)
   }
 
   private func backquote() -> Failure {
-    if lineEnd(1) != nil { return problem("a ` as PowerShell writes it", hint: Self.copyHint) }
-    return problem("a backquote, which Bash would run", hint: "put in what it stands for")
+    if lineEnd(1) != nil { return problem("a `, which is PowerShell syntax", hint: Self.copyHint) }
+    return problem("a backquote, which Bash would run", hint: "replace it with its output")
   }
 
   /// U+2000 to U+2FFF: quotation marks and dashes from a word processor.

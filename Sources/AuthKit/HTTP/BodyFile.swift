@@ -101,7 +101,7 @@ package final class BodyFile {
       if count < 0 { throw unreadable(errno) }
       guard count > 0 else {
         throw Failure(
-          .failed, "\(option): \(DisplayText.oneLine(path)) became shorter while it was sent")
+          .failed, "\(option): \(DisplayText.oneLine(path)) became shorter while it was being sent")
       }
       offset += off_t(count)
       let left = filtered(buffer, count)

@@ -38,10 +38,10 @@ extension Cookie {
   /// Why a Set-Cookie header is refused; the raw value is the text for messages.
   package enum Refusal: String, Error, Sendable {
     case noName = "it has no name"
-    case badBytes = "it holds bytes that a cookie may not have"
+    case badBytes = "it contains bytes that are not allowed in a cookie"
     case tooLong = "it is longer than 4 KiB"
-    case secureOverHTTP = "it is Secure and came over http"
-    case prefix = "it breaks the rule of its name's prefix"
+    case secureOverHTTP = "it is Secure but came over plain HTTP"
+    case prefix = "it breaks the rules of its name prefix"
   }
 
   /// The limit for name and value together, in bytes.

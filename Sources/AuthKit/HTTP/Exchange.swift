@@ -106,7 +106,7 @@ package struct Exchange {
     guard count <= redirects.maximum else {
       throw Failure(
         .tooManyRedirects, "\(request.url.origin) redirects more than \(redirects.maximum) times",
-        hint: "--max-redirs N allows more")
+        hint: "use --max-redirs N to allow more")
     }
     try redirect(location.status, to: location.target)
     if HTTPClient.looksLikeSignIn(request.url.path) {
@@ -116,11 +116,12 @@ package struct Exchange {
     guard stays || !redirects.staysHome else {
       throw Failure(
         .originRefused,
-        "refused to follow a redirect to \(request.url.origin), where the credential does not go")
+        "refused to follow a redirect to \(request.url.origin), which must not get the credential"
+      )
     }
     client.log?(
       "* redirect to \(Redactor.maskedQuery(request.url.text))"
-        + (stays || credential == nil ? "" : ", asked without the credential"))
+        + (stays || credential == nil ? "" : ", sent without the credential"))
     return true
   }
 
@@ -179,7 +180,7 @@ package struct Exchange {
     if let left, left <= 0 {
       throw Failure(
         .timeout, "\(request.url.origin) did not answer in time",
-        hint: "raise the limit by -m SECONDS")
+        hint: "raise the limit with -m SECONDS")
     }
     return left
   }

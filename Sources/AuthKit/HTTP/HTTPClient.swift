@@ -207,7 +207,7 @@ package final class HTTPClient {
     guard !hasWarnedOfCookies else { return }
     hasWarnedOfCookies = true
     let what = refused == 1 ? "a cookie was" : "\(refused) cookies were"
-    warn("\(what) not kept: a session holds 50 cookies of 4 KiB, 64 KiB in all")
+    warn("\(what) not kept: a session holds at most 50 cookies of 4 KiB, 64 KiB in total")
   }
 
   func addDefaults(to request: inout WireRequest) throws(Failure) {
@@ -246,8 +246,9 @@ package final class HTTPClient {
     if let proxy = options.proxy, options.unixSocket == nil {
       guard proxy.isLoopback else {
         throw Failure(
-          .originRefused, "refused to send a credential in clear to \(origin) by the proxy of -x",
-          hint: "-x '' uses none; https would hide the credential from it")
+          .originRefused,
+          "refused to send a credential over plain HTTP to \(origin) through the proxy of -x",
+          hint: "use https, or -x '' for no proxy")
       }
     } else {
       settings.proxy = ""
@@ -262,7 +263,7 @@ package final class HTTPClient {
   package static func checkPlainHTTP(to origin: Origin, isNew: Bool = false) throws(Failure) {
     guard origin.isSecure || origin.isLoopback else {
       throw Failure(
-        .originRefused, "refused to send a credential in clear to \(origin)",
+        .originRefused, "refused to send a credential over plain HTTP to \(origin)",
         hint: isNew
           ? "use https, or add --set network.allow_http=true"
           : "use https, or set network.allow_http = true in the profile")

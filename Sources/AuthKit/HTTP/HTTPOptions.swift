@@ -143,7 +143,7 @@ package struct HTTPOptions {
   private static func unfit(_ path: String, _ source: String, _ why: String) -> Failure {
     Failure(
       .tls, "certificate authorities: \(DisplayText.oneLine(path)): \(why)",
-      hint: "\(source) names it; nothing else is trusted in its place")
+      hint: "\(source) sets it; authctl does not fall back to other authorities")
   }
 }
 
@@ -166,8 +166,9 @@ package struct ProxyAddress: Sendable {
     let bytes = Array(text.utf8)
     guard !bytes.contains(UInt8(ascii: "@")) else {
       throw Failure(
-        .usage, "\(option): no name and password in a proxy's address: every user could read them",
-        hint: "AUTHCTL_PROXY_USER=NAME:PASSWORD, or --proxy-user-file FILE")
+        .usage,
+        "\(option): a proxy address cannot have a name and password, which other users could read",
+        hint: "use AUTHCTL_PROXY_USER=NAME:PASSWORD or --proxy-user-file FILE")
     }
     var rest = bytes[...]
     var isKnown = true
@@ -186,8 +187,8 @@ package struct ProxyAddress: Sendable {
       host.allSatisfy({ $0 > 0x20 && $0 < 0x7F && !"/?#\\".utf8.contains($0) })
     else {
       throw Failure(
-        .usage, "\(option) \(DisplayText.oneLine(text, limit: 80)) is no proxy",
-        hint: "write [SCHEME://]HOST:PORT; SCHEME: " + Self.schemes.joined(separator: " "))
+        .usage, "\(option): \(DisplayText.oneLine(text, limit: 80)) is not a proxy address",
+        hint: "write [SCHEME://]HOST:PORT; SCHEME is " + Self.schemes.joined(separator: ", "))
     }
     isLoopback =
       Origin(

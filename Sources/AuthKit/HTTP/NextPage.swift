@@ -52,18 +52,18 @@ package enum NextPage: Sendable, Equatable {
       guard let value = try Self.value(at: pointer, in: try body()) else { return nil }
       guard case .string(let target)? = value.scalar else {
         throw Failure(
-          .failed, "the next page, \(pointer), is no URL: \(value.shape(depth: 0))",
+          .failed, "the next page at \(pointer) is not a URL: \(value.shape(depth: 0))",
           hint: value.scalar?.scalarText == nil
             ? nil
             : DisplayText.shellCommand(["--next-cursor", "\(pointer)=PARAMETER"])
-              .map { $0 + " sends it back" })
+              .map { "to send it back, use \($0)" })
       }
       return try Self.resolved(target, at: url)
     case .cursor(let pointer, let parameter):
       guard let value = try Self.value(at: pointer, in: try body()) else { return nil }
       guard let scalar = value.scalar, let text = scalar.scalarText, scalar != .bool(true) else {
         throw Failure(
-          .failed, "the cursor, \(pointer), is no text: \(value.shape(depth: 0))")
+          .failed, "the cursor at \(pointer) is not text: \(value.shape(depth: 0))")
       }
       let query = Self.query(url.query ?? "", setting: parameter, to: text)
       return try url.resolving("?" + query, from: .server)
@@ -104,7 +104,7 @@ package enum NextPage: Sendable, Equatable {
       default: return value
       }
     } catch {
-      throw Failure(.failed, "the answer has the key of \(pointer) twice")
+      throw Failure(.failed, "a key of \(pointer) appears twice in the answer")
     }
   }
 

@@ -37,7 +37,7 @@ package final class WireHeader {
   package init(name: String, value: borrowing Secret) throws(Failure) {
     try Self.check(name)
     guard value.withBytes({ HeaderSyntax.isUserValue($0) }) else {
-      throw Failure(.usage, "the value of the header \(name) holds a control character")
+      throw Failure(.usage, "the value of the header \(name) contains a control character")
     }
     self.name = name
     var builder = SecretBuilder(capacity: name.utf8.count + value.count + 3)

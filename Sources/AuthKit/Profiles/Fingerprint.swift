@@ -43,7 +43,7 @@ struct Fingerprint {
       conditions: try values.conditions("detect.when") ?? [],
       texts: try values.texts("detect.text") ?? [])
     guard !mark.conditions.isEmpty || !mark.texts.isEmpty else {
-      throw values.failure(table: "detect", "names nothing to look for", hint: "when, or text")
+      throw values.failure(table: "detect", "has nothing to look for", hint: "add when or text")
     }
     return mark
   }

@@ -19,7 +19,7 @@ package enum Presets {
   package static func text(called name: String) throws(Failure) -> String {
     if let text = text(name) { return text }
     throw Failure(
-      .usage, "no preset called \(DisplayText.oneLine(name, limit: 60))",
+      .usage, "unknown preset \(DisplayText.oneLine(name, limit: 60))",
       hint: nearest(name, in: names).map { "did you mean \($0)?" } ?? "authctl profile presets")
   }
 

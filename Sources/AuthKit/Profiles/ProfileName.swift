@@ -12,8 +12,8 @@ extension ProfileStore {
   static func check(name: String) throws(Failure) {
     guard isName(name) else {
       throw Failure(
-        .usage, "\"\(DisplayText.oneLine(name, limit: 80))\" is not a name of a profile",
-        hint: "letters, digits, dot, _ and -, at most 64; a file: ./NAME.toml")
+        .usage, "\"\(DisplayText.oneLine(name, limit: 80))\" is not a profile name",
+        hint: "use at most 64 letters, digits, dots, _ and -; for a file write ./NAME.toml")
     }
   }
 

@@ -66,7 +66,8 @@ package enum ProfileReader {
       }
       let layer = try TOMLDocument(text, label: "preset \(preset)")
       for member in layer.root where ["url", "preset", "account"].contains(member.key) {
-        throw Failure(.usage, "\(layer.place(of: [member.key])): \(member.key): not in a preset")
+        throw Failure(
+          .usage, "\(layer.place(of: [member.key])): \(member.key): not allowed in a preset")
       }
       try values.add(layer, source: .preset(preset), ignoring: ignoring)
     }
@@ -74,7 +75,7 @@ package enum ProfileReader {
     setImpliedValues(&values)
     guard let url = try values.text("url") ?? (ignoring.contains(["url"]) ? exampleURL : nil) else {
       var failure = Failure(
-        .usage, "\(document.label): has no url", hint: "url = \"\(exampleURL)\"")
+        .usage, "\(document.label): url is missing", hint: "add url = \"\(exampleURL)\"")
       failure.key = ["url"]
       throw failure
     }
@@ -119,7 +120,7 @@ package enum ProfileReader {
       scalar.value < 0x20 || (0x7F...0x9F).contains(scalar.value)
     }
     guard !account.unicodeScalars.contains(where: isControl) else {
-      throw values.failure("account", nil, "must have no control characters")
+      throw values.failure("account", nil, "must not contain control characters")
     }
     return account
   }

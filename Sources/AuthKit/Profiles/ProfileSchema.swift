@@ -16,13 +16,13 @@ enum ProfileSchema {
     /// The type, for messages.
     var described: String {
       switch self {
-      case .text: "text"
+      case .text: "a string"
       case .choice(let words): "one of " + words.joined(separator: ", ")
       case .flag: "true or false"
       case .number: "a number"
-      case .texts: "a list of texts"
+      case .texts: "a list of strings"
       case .numbers: "a list of numbers"
-      case .textTable: "a table of texts"
+      case .textTable: "a table of strings"
       case .table: "a table"
       }
     }
@@ -177,7 +177,7 @@ enum ProfileSchema {
     guard case .object(let members) = table.value else {
       var failure = Failure(
         .usage, "\(document.place(of: [table.key])): \(table.key): must be a table",
-        hint: "[\(table.key)] on a line of its own, its keys below")
+        hint: "write [\(table.key)] on a line of its own and its keys below it")
       failure.key = [table.key]
       throw failure
     }
@@ -233,7 +233,7 @@ enum ProfileSchema {
     throw Failure(
       .usage, "\(key.name): must be \(key.kind.described)",
       hint: key.kind == .table || key.kind == .textTable
-        ? "--set '\(key.name)={\"name\":\"value\"}'" : nil)
+        ? "write --set '\(key.name)={\"name\":\"value\"}'" : nil)
   }
 
   // MARK: - Parts

@@ -103,7 +103,9 @@ package struct ProfileStore: Sendable {
       }
     } catch {
       var failure = error
-      if failure.kind == .usage, failure.hint == nil { failure.hint = "--replace writes over it" }
+      if failure.kind == .usage, failure.hint == nil {
+        failure.hint = "use --replace to overwrite it"
+      }
       throw failure
     }
     return profile
@@ -341,7 +343,7 @@ extension ProfileStore {
       switch (key.name, value) {
       case ("default_profile", .string(let text)):
         guard Self.isName(text) || text.utf8.first == UInt8(ascii: "/") else {
-          throw mistake("neither a profile's name nor the whole path of a file")
+          throw mistake("must be a profile name or the absolute path of a file")
         }
         config.defaultProfile = text
       case ("store", .string(let text)):

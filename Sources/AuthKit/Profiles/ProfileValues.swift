@@ -126,7 +126,7 @@ struct ProfileValues {
   /// A text, possibly empty.
   func anyText(_ key: String) throws(Failure) -> String? {
     guard let value = items[key]?.value else { return nil }
-    guard case .string(let text) = value else { throw failure(key, nil, "must be text") }
+    guard case .string(let text) = value else { throw failure(key, nil, "must be a string") }
     return text
   }
 
@@ -184,14 +184,14 @@ struct ProfileValues {
     case .array(let values):
       for value in values {
         guard case .string(let text) = value else {
-          throw failure(key, nil, "must be a list of texts")
+          throw failure(key, nil, "must be a list of strings")
         }
         texts.append(text)
       }
-    default: throw failure(key, nil, "must be a list of texts")
+    default: throw failure(key, nil, "must be a list of strings")
     }
     guard texts.allSatisfy({ !$0.isEmpty }) else {
-      throw failure(key, nil, "must not hold an empty text")
+      throw failure(key, nil, "must not contain an empty string")
     }
     return texts
   }
@@ -201,7 +201,7 @@ struct ProfileValues {
     guard let statuses = try statuses(key) else { return nil }
     for status in statuses
     where !(400...499).contains(status) || [407, 408, 429].contains(status) {
-      throw failure(key, nil, "\(status) cannot stand here: 400 to 499 without 407, 408, 429")
+      throw failure(key, nil, "\(status) is not allowed; use 400 to 499 except 407, 408 and 429")
     }
     return statuses
   }
@@ -215,7 +215,7 @@ struct ProfileValues {
     var statuses: [Int] = []
     for value in values {
       guard case .number(let text) = value, let status = Int(text), (200...599).contains(status)
-      else { throw failure(key, nil, "must be a list of HTTP statuses, whole numbers") }
+      else { throw failure(key, nil, "must be a list of HTTP statuses, 200 to 599") }
       statuses.append(status)
     }
     return statuses
@@ -236,7 +236,7 @@ struct ProfileValues {
       case .string(let text): texts.append((member.key, text))
       case .number(let text): texts.append((member.key, text))
       case .bool(let flag): texts.append((member.key, flag ? "true" : "false"))
-      default: throw failure(key, member.key, "must be text")
+      default: throw failure(key, member.key, "must be a string")
       }
     }
     return texts
@@ -261,7 +261,7 @@ struct ProfileValues {
       } else if text.utf8.starts(with: "jwt:".utf8) {
         let place = try place(String(decoding: text.utf8.dropFirst(4), as: UTF8.self), key: key)
         guard case .pointer = place else {
-          throw failure(key, nil, "jwt: wants a JSON Pointer: jwt:/exp")
+          throw failure(key, nil, "jwt: needs a JSON Pointer, as in jwt:/exp")
         }
         places.append(TimeSource(form: .tokenPayload, place: place))
       } else {
@@ -292,7 +292,7 @@ struct ProfileValues {
     for (name, text) in try textMembers(key) ?? [] {
       guard !name.isEmpty, name.utf8.allSatisfy(Template.isNameByte) else {
         throw failure(
-          key, name, "is not a name", hint: "letters, digits, dot, _ and - are allowed")
+          key, name, "is not a valid name", hint: "use letters, digits, dots, _ and -")
       }
       kept.append(Extraction(name: name, place: try place(text, key: key, member: name)))
     }
@@ -301,9 +301,9 @@ struct ProfileValues {
 
   func place(_ text: String, key: String, member: String? = nil) throws(Failure) -> ValueSource {
     if let place = ValueSource(text) { return place }
-    var hint = "a JSON Pointer (/token), header:NAME, cookie:NAME or body"
+    var hint = "use a JSON Pointer (/token), header:NAME, cookie:NAME or body"
     if text.utf8.starts(with: "ms:".utf8) || text.utf8.starts(with: "jwt:".utf8) {
-      hint = "ms: and jwt: have a meaning in expires_in and expires_at alone"
+      hint = "ms: and jwt: work only in expires_in and expires_at"
     }
     let shown = DisplayText.oneLine(text, limit: 60)
     throw failure(key, member, "\"\(shown)\" is not a place in an answer", hint: hint)

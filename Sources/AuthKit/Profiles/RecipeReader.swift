@@ -40,7 +40,7 @@ struct RecipeReader {
       $0.name.asciiLowercased == pair.name.asciiLowercased
     }) {
       throw values.failure(
-        "request.write_headers", pair.name, "stands in request.headers already")
+        "request.write_headers", pair.name, "is already in request.headers")
     }
     // A recipe without the flag `secrets_in_url`: this key has no other purpose (rule A9).
     recipe.request.query = try query("request.query", secretsInURL: true, in: "request")
@@ -103,7 +103,8 @@ struct RecipeReader {
     let statuses = try values.statuses("otp.status")
     guard let statuses = statuses ?? (values.isIgnored("otp", "status") ? [] : nil) else {
       throw values.failure(
-        table: "otp", "has no status", hint: "status = [401]: of the answer that wants a code")
+        table: "otp", "has no status",
+        hint: "add status = [401], the status of the answer that asks for a code")
     }
     if call == nil, let login,
       (login.headers + login.query).contains(where: {
@@ -118,8 +119,8 @@ struct RecipeReader {
     let isKnown = !values.isIgnored("otp") && !values.isIgnored("login")
     guard !isKnown || wanted?.names(request: RequestRecipe()).contains(.otp) ?? false else {
       throw values.failure(
-        table: "otp", "is there, but no request sends {otp}",
-        hint: "name it in [login], or give [otp] a path and a body of its own")
+        table: "otp", "is set, but no request sends {otp}",
+        hint: "use {otp} in [login], or give [otp] its own path and body")
     }
     return SecondFactor(
       statuses: statuses, conditions: conditions, take: take, call: call)
@@ -184,13 +185,13 @@ struct RecipeReader {
     var seen: [String] = []
     for (name, text) in try values.textMembers(key) ?? [] {
       guard HeaderSyntax.isToken(name) else {
-        throw values.failure(key, name, "is not a name of a header (RFC 9110)")
+        throw values.failure(key, name, "is not a header name (RFC 9110)")
       }
       let lower = name.asciiLowercased
       guard !HeaderSyntax.isForbiddenInRecipe(name) else {
-        throw values.failure(key, name, "a recipe may not set this header")
+        throw values.failure(key, name, "a profile cannot set this header")
       }
-      guard !seen.contains(lower) else { throw values.failure(key, name, "stands here twice") }
+      guard !seen.contains(lower) else { throw values.failure(key, name, "appears twice") }
       seen.append(lower)
       let value = try template(text, key, name)
       try checkHeaderText(value, key, name)
@@ -212,8 +213,8 @@ struct RecipeReader {
         switch member.value {
         case .array, .object:
           throw values.failure(
-            key, member.key, "a \(encoding.rawValue) body has no nested values",
-            hint: "name the field as the server reads it: \"user[email]\" = \"{username}\"")
+            key, member.key, "a \(encoding.rawValue) body cannot have nested values",
+            hint: "write the name that the server expects: \"user[email]\" = \"{username}\"")
         default: break
         }
       }
@@ -261,15 +262,16 @@ struct RecipeReader {
     let next = try values.text("pages.next")
     let cursor = try values.text("pages.cursor")
     guard next == nil || cursor == nil else {
-      throw values.failure("pages.cursor", nil, "excludes pages.next")
+      throw values.failure("pages.cursor", nil, "cannot be used together with pages.next")
     }
     if let next {
       if let page = NextPage(pointer: next) { return page }
-      throw values.failure("pages.next", nil, "must be a JSON Pointer: /next")
+      throw values.failure("pages.next", nil, "must be a JSON Pointer, as in /next")
     }
     if let cursor {
       if let page = NextPage(cursor: cursor) { return page }
-      throw values.failure("pages.cursor", nil, "must be POINTER=PARAMETER: /meta/cursor=cursor")
+      throw values.failure(
+        "pages.cursor", nil, "must be POINTER=PARAMETER, as in /meta/cursor=cursor")
     }
     return .usual
   }
@@ -304,7 +306,7 @@ struct RecipeReader {
     guard let text = try values.text(key) else { return nil }
     if text.utf8.first == UInt8(ascii: "/") { return text }
     guard text.utf8.first != UInt8(ascii: "~") else {
-      throw values.failure(key, nil, "~ is not read here", hint: "write the whole path")
+      throw values.failure(key, nil, "~ is not expanded", hint: "write the absolute path")
     }
     return folder.utf8.last == UInt8(ascii: "/") ? folder + text : "\(folder)/\(text)"
   }
@@ -313,8 +315,8 @@ struct RecipeReader {
     guard let text = try values.text("network.proxy") else { return nil }
     guard !text.utf8.contains(UInt8(ascii: "@")) else {
       throw values.failure(
-        "network.proxy", nil, "must have no user name or password in it",
-        hint: "the variable HTTPS_PROXY may hold them")
+        "network.proxy", nil, "must not contain a user name or password",
+        hint: "use the variable HTTPS_PROXY, which can contain them")
     }
     guard text.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
       throw values.failure("network.proxy", nil, "must be printable ASCII without spaces")

@@ -20,9 +20,8 @@ extension RecipeReader {
       guard let value, !value.isEmpty else {
         if values.isIgnored("vars", name.member) { return nil }
         throw values.failure(
-          key, member, "nothing fills {\(name)}",
-          hint: "--set \(name)=VALUE, or in the file: "
-            + "[vars] with \(name.member) = \"VALUE\"")
+          key, member, "{\(name)} has no value",
+          hint: "use --set \(name)=VALUE, or add \(name.member) = \"VALUE\" to [vars]")
       }
       return isPath ? try segment(value, of: name) : value
     }
@@ -43,7 +42,7 @@ extension RecipeReader {
     for (index, piece) in path.pieces.enumerated() {
       guard case .text(let text) = piece else {
         if index == 0 {
-          throw values.failure(key, nil, "nothing may be filled in before the path")
+          throw values.failure(key, nil, "a placeholder cannot come before the path")
         }
         continue
       }
@@ -62,23 +61,23 @@ extension RecipeReader {
     let signsIn = Self.signsIn(table)
     for case .basic(let user, let secret) in template.pieces
     where [user, secret].contains(where: { $0.isConstant || $0 == .url }) {
-      throw values.failure(key, member, "a constant cannot stand inside {basic:...}")
+      throw values.failure(key, member, "a constant cannot be used in {basic:...}")
     }
     for name in template.names {
       if name.isTaken { try checkTaken(name, key, member, in: table) }
       if isURL, name.isSecret {
         throw values.failure(
-          key, member, "{\(name)} would stand in URLs, which servers and proxies write down",
+          key, member, "{\(name)} would be in URLs, which servers and proxies log",
           hint: "send it in a header or the body, or set secrets_in_url = true")
       }
       let mayHoldPassword = keepsPassword || values.isIgnored("session", "keep_password")
       if name == .otp && !signsIn || name == .password && !(signsIn || mayHoldPassword) {
-        throw values.failure(key, member, "{\(name)} may stand in [login] and [register] only")
+        throw values.failure(key, member, "{\(name)} works only in [login] and [register]")
       }
       if name == .refreshToken || name == .clientSecret,
         table == "request" || table == "whoami" || table == "prefetch"
       {
-        throw values.failure(key, member, "{\(name)} may not stand in [\(table)]")
+        throw values.failure(key, member, "{\(name)} cannot be used in [\(table)]")
       }
       if name.isSession {
         let kept = name.member
@@ -105,21 +104,22 @@ extension RecipeReader {
     guard table != "prefetch", holds(takenNames.prefetch) else {
       var hint = nearest(name.member, in: takenNames.prefetch).map { "did you mean {taken.\($0)}?" }
       if table == "prefetch" {
-        hint = "what it takes is for the request that follows"
+        hint = "only the next request can use what [prefetch] takes"
       } else if holds(takenNames.otp) {
-        hint = "what [otp] takes is for its own request"
+        hint = "only [otp] can use what [otp] takes"
       }
       throw values.failure(
-        key, member, "nothing fills {\(name)}",
-        hint: hint ?? "take = { \(name.member) = \"/POINTER\" } in [prefetch]")
+        key, member, "{\(name)} has no value",
+        hint: hint ?? "add take = { \(name.member) = \"/POINTER\" } to [prefetch]")
     }
     if prefetchWantsSession,
       Self.signsIn(table) || key == "request.headers" || key == "request.query"
     {
       throw values.failure(
-        key, member, "[prefetch] carries the session and cannot serve \(key)",
+        key, member, "[prefetch] carries the session and cannot be used for \(key)",
         hint: key == "request.headers"
-          ? "write_headers may name it" : "authorization = \"none\" in [prefetch], and no token")
+          ? "use it in request.write_headers"
+          : "set authorization = \"none\" in [prefetch] and use no token there")
     }
   }
 
@@ -130,10 +130,10 @@ extension RecipeReader {
     let key = "\(table).authorization"
     if authorization == .basic, !signsIn, !keepsPassword {
       throw values.failure(
-        key, nil, "basic sends the password, which is for [login] and [register] only")
+        key, nil, "basic sends the password and works only in [login] and [register]")
     }
     if authorization == .refresh, table != "refresh", table != "logout" {
-      throw values.failure(key, nil, "refresh is for [refresh] and [logout] only")
+      throw values.failure(key, nil, "refresh works only in [refresh] and [logout]")
     }
     if authorization == .access, signsIn {
       throw values.failure(key, nil, "access needs a session, which [\(table)] does not have yet")
@@ -167,25 +167,25 @@ extension RecipeReader {
         continue
       }
       throw values.failure(
-        "\(table).body", nil, "\(table).body and encoding = \"none\" exclude each other",
-        hint: "take one out")
+        "\(table).body", nil, "\(table).body and encoding = \"none\" cannot be used together",
+        hint: "remove one of them")
     }
     if values.firstKey(of: "oauth") != nil {
       for table in ["login", "refresh"] where values.isInFile("\(table).path") {
         throw values.failure(
-          table: "oauth", "and [\(table)] exclude each other", hint: "take one out")
+          table: "oauth", "cannot be used together with [\(table)]", hint: "remove one of them")
       }
     }
     guard keepsPassword else { return }
     let key = "session.keep_password"
     if values.has("refresh.path") {
       throw values.failure(
-        key, nil, "keep_password and [refresh] exclude each other", hint: "take one out")
+        key, nil, "keep_password and [refresh] cannot be used together", hint: "remove one of them")
     }
     if values.isInFile("session.access_token"), try values.texts("session.access_token") != [] {
       throw values.failure(
-        key, nil, "keep_password and session.access_token exclude each other",
-        hint: "take one out")
+        key, nil, "keep_password and session.access_token cannot be used together",
+        hint: "remove one of them")
     }
   }
 
@@ -195,7 +195,7 @@ extension RecipeReader {
       let key = "vars.\(name)"
       guard let text = try values.anyText(key), !text.isEmpty else { continue }
       guard !text.utf8.contains(UInt8(ascii: "{")) else {
-        throw values.failure(key, nil, "is a constant: it cannot hold a brace")
+        throw values.failure(key, nil, "a constant cannot contain a brace")
       }
       try refuseStaticSecret(try Template(text), key, nil, name: name)
     }
@@ -215,8 +215,9 @@ extension RecipeReader {
     }
     let shown = DisplayText.oneLine(name, limit: 60)
     throw values.failure(
-      key, member, "a fixed \(shown) looks like a secret, and profiles hold none",
-      hint: "use {app_key} or {client_secret}; for a public one: public = [\"\(shown)\"]")
+      key, member,
+      "a fixed value for \(shown) looks like a secret, which a profile must not contain",
+      hint: "use {app_key} or {client_secret}; if it is public, add public = [\"\(shown)\"]")
   }
 
   private static let secretWords = ["authorization", "cookie", "token", "key", "secret"]

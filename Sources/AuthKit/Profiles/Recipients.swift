@@ -36,7 +36,7 @@ extension Profile {
         continue
       }
       let origin = try WebURL(text, from: .person).origin
-      add(origin, "what [\(table)] sends", "\(table).path", "[\(table)] goes to \(origin)")
+      add(origin, "the [\(table)] request", "\(table).path", "[\(table)] goes to \(origin)")
     }
     for text in network.signInOrigins {
       let origin = try Origin(text)
@@ -69,7 +69,7 @@ extension Profile {
         && (value.value == .bool(true) && value.key.ends(withBytesOf: ".secrets_in_url")
           || value.key == "request.query" && !recipe.request.carryingParameters.isEmpty)
     }
-    .map { ($0.key, "\($0.key): servers and proxies log the secrets in their URLs") }
+    .map { ($0.key, "\($0.key): the URL contains secrets, which servers and proxies log") }
   }
 }
 
@@ -81,10 +81,12 @@ extension NetworkRecipe {
       if let value { risks.append(("network.\(key)", what(DisplayText.oneLine(value)))) }
     }
     add("proxy", proxy) { "proxy = \($0): all requests go through it" }
-    add("ca_file", caFile) { "ca_file = \($0): it says which servers are real" }
+    add("ca_file", caFile) { "ca_file = \($0): it decides which servers are trusted" }
     add("client_cert", clientCertificate) { "client certificate: \($0)" }
-    add("client_key", clientKey) { "key of the client certificate: \($0)" }
-    add("allow_http", allowHTTP ? "" : nil) { _ in "allow_http: passwords and tokens in clear" }
+    add("client_key", clientKey) { "client key: \($0)" }
+    add("allow_http", allowHTTP ? "" : nil) { _ in
+      "allow_http: passwords and tokens are sent over plain HTTP"
+    }
     return risks
   }
 }

@@ -33,7 +33,7 @@ package struct ServerWay: Sendable, Equatable {
     Set(settings.keys).union(other.settings.keys).sorted()
       .filter { settings[$0] != other.settings[$0] }
       .map {
-        if $0 == Self.authorities { return "what is in network.ca_file" }
+        if $0 == Self.authorities { return "the content of network.ca_file" }
         return $0.utf8.starts(with: "oauth.".utf8) ? $0 : "network.\($0)"
       }
   }

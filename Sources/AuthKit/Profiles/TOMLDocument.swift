@@ -20,7 +20,7 @@ struct TOMLDocument {
   /// - Throws: `Failure` of kind `usage` with `label`, line and column.
   init(_ text: String, label: String) throws(Failure) {
     guard text.utf8.count <= Self.maximumSize else {
-      throw Failure(.usage, "\(label): larger than 1 MiB")
+      throw Failure(.usage, "\(label) is larger than 1 MiB")
     }
     do throws(TOMLError) { tree = try TOMLParser.parse(Array(text.utf8)) } catch {
       let message = DisplayText.oneLine(error.message, limit: 200)
@@ -88,7 +88,7 @@ struct TOMLDocument {
   /// Returns `value` on one line, tables inline.
   private static func toml(_ value: JSONValue) throws(Failure) -> String {
     switch value {
-    case .null: throw Failure(.usage, "null has no form in TOML", hint: "leave the key out")
+    case .null: throw Failure(.usage, "TOML has no null", hint: "leave the key out")
     case .bool(let flag): return flag ? "true" : "false"
     case .number(let text): return text
     case .string(let text): return TOMLWriter.string(text)
@@ -131,12 +131,12 @@ struct TOMLDocument {
     case .integer(let number): return .number(String(number))
     case .float(let number) where number.isFinite: return .number(String(number))
     case .float, .offsetDateTime, .localDateTime, .localDate, .localTime:
-      throw useless(node, "dates, times, inf and nan have no use here")
+      throw useless(node, "dates, times, inf and nan are not allowed")
     }
   }
 
   /// C strings, which libcurl and libsecret take, end at the first NUL.
-  private func nul(_ node: Int) -> Failure { useless(node, "must not have a NUL character") }
+  private func nul(_ node: Int) -> Failure { useless(node, "must not contain a NUL character") }
 
   private func useless(_ node: Int, _ why: String) -> Failure {
     let name = DisplayText.oneLine(TOMLWriter.key(tree.path(of: node)), limit: 120)

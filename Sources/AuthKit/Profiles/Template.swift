@@ -95,7 +95,7 @@ package struct Template: Sendable {
         continue
       }
       guard let end = bytes[index...].firstIndex(of: UInt8(ascii: "}")) else {
-        throw Failure(.usage, "a placeholder is not closed", hint: "write {{ for a brace")
+        throw Failure(.usage, "a placeholder is not closed", hint: "write {{ for a literal brace")
       }
       flush()
       var inner = bytes[(index + 1)..<end]
@@ -160,9 +160,10 @@ package struct Template: Sendable {
     }
     throw Failure(
       .usage, "unknown placeholder {\(DisplayText.oneLine(text, limit: 40))}",
-      hint: "known: {username} {password} {otp} {access_token} {refresh_token} {app_key} "
+      hint:
+        "the placeholders are {username} {password} {otp} {access_token} {refresh_token} {app_key} "
         + "{client_secret} {session.NAME} {field.NAME} {vars.NAME} {taken.NAME} {unique} {url}; "
-        + "{{ is a brace")
+        + "{{ is a literal brace")
   }
 
   /// Whether a name after `session.`, `field.` and so on may have `byte`: letters, digits, `_-.`.

@@ -103,8 +103,8 @@ package final class ProtectedBatch {
       } else if try !keeper.api.requestOrigins().contains(wanted.request.url.origin) {
         throw Failure(
           .originRefused,
-          "\(keeper.profile.name): \(wanted.request.url.origin) is not an origin of the profile",
-          hint: "to send it without a credential: authctl get --anonymous URL")
+          "\(keeper.profile.name): \(wanted.request.url.origin) is not an origin of this profile",
+          hint: "to send it without a credential, run: authctl get --anonymous URL")
       }
       try send(job)
     } catch {
@@ -209,12 +209,12 @@ package final class ProtectedBatch {
     guard job.body.count + bytes.count <= largestBody else {
       throw Failure(
         .failed, "the answer is longer than \(largestBody >> 20) MiB",
-        hint: "to save an answer of any length: authctl get -o FILE /PATH")
+        hint: "to save an answer of any length, run: authctl get -o FILE /PATH")
     }
     guard bodyBytes + bytes.count <= largestBodies else {
       throw Failure(
-        .failed, "the answers under way are longer than \(largestBodies >> 20) MiB together",
-        hint: "fewer at a time, by --parallel, have more room each")
+        .failed, "the answers in progress are longer than \(largestBodies >> 20) MiB in total",
+        hint: "request fewer at a time with --parallel N")
     }
     bodyBytes += bytes.count
     job.body.append(bytes)

@@ -44,7 +44,7 @@ extension SessionKeeper {
     throw Failure(
       .originRefused,
       "\(profile.name): refused to send the credential of \(api.base.origin) to \(origin)",
-      hint: "network.allow_origins in the profile, then a new login, would allow it")
+      hint: "add the origin to network.allow_origins in the profile and sign in again")
   }
 
   /// Returns `session`, renewed first if its access token is about to expire.
@@ -362,9 +362,9 @@ extension SessionKeeper {
   private func cannotRepeat(_ answer: RecipeResponse) -> Failure {
     var failure = Failure(
       .sessionExpired,
-      "\(profile.name): the token was refused (HTTP \(answer.head.status)) and has been renewed; the "
-        + "body came from a pipe and cannot be sent again",
-      hint: "run it once more, or send the body from a file")
+      "\(profile.name): the token was refused (HTTP \(answer.head.status)) and has been renewed, "
+        + "but the body came from a pipe and cannot be sent again",
+      hint: "run the command again, or send the body from a file")
     failure.profile = profile.name
     failure.status = answer.head.status
     failure.url = Redactor.withoutQuery(answer.url.text)
@@ -379,7 +379,7 @@ extension SessionKeeper {
       failure = Failure(
         .sessionExpired,
         "\(profile.name): the token in \(variable) was refused (HTTP \(answer.head.status))",
-        hint: "set \(variable) to a token that is valid, or unset it and sign in")
+        hint: "set \(variable) to a valid token, or unset it and sign in")
       failure.profile = profile.name
     } else {
       failure = expired(
@@ -432,7 +432,7 @@ extension SessionKeeper {
   ///   `answer_not_understood` for other answers; what `send` throws.
   package func whoami(_ session: Session) throws(Failure) -> (name: String?, user: JSONValue) {
     guard let call = profile.recipe.whoami else {
-      throw Failure(.usage, "\(profile.name): the recipe has no whoami")
+      throw Failure(.usage, "\(profile.name): this profile has no whoami request")
     }
     let answer = try ask(call, session)
     let isSuccess = (200...299).contains(answer.head.status)
@@ -440,11 +440,11 @@ extension SessionKeeper {
     if isSuccess, try answer.saysNo() || answer.json.map(Self.isNobody) ?? false {
       throw rejected(session, answer)
     }
-    try api.refuse(answer, of: call, what: "to tell who this is", refused: [])
+    try api.refuse(answer, of: call, what: "the whoami request", refused: [])
     guard let user = answer.json else {
       throw api.notUnderstood(
         answer, "no JSON in the answer to \(api.named(call))",
-        hint: api.showCommand.map { "to see [whoami]: " + $0 })
+        hint: api.showCommand.map { "to see [whoami], run: " + $0 })
     }
     return (try answer.value(at: profile.recipe.session.account)?.scalarText, user)
   }

@@ -59,14 +59,17 @@ extension SessionKeeper {
       case .fresh(let session): fresh = session
       }
       if fresh.secondsLeft(now: clock()) ?? 1 <= 0 {
-        warn("\(profile.name): the server's new token has ended already; is a clock wrong?")
+        warn(
+          "\(profile.name): the new token has already expired; "
+            + "check the clocks here and on the server"
+        )
       }
       do throws(Failure) { try storeNewPair(fresh) } catch {
         // An explicit renewal must be stored; a request can use the new token anyway.
         if reason == .asked { throw error }
         warn(
           "\(profile.name): the renewed session could not be stored (\(error.message)); "
-            + "it serves this command only: sign in again")
+            + "it works for this command only, so sign in again")
       }
       return fresh
     }
@@ -225,7 +228,7 @@ extension SessionKeeper {
         seconds: try secondsLeft(before: limit), onAnswer: hold
       ) { (origin) throws(Failure) in
         throw Failure(
-          .inputNeeded, "\(profile.name): \(origin) wants a one-time code",
+          .inputNeeded, "\(profile.name): \(origin) requires a one-time code",
           suggestion: .login(profile.name, account: stored.account))
       }.session
     } catch  where error.kind == .credentialsRefused {

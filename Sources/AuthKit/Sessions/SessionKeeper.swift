@@ -137,17 +137,18 @@ package final class SessionKeeper {
     /// The server issues no token that is valid for this many seconds.
     case tooShort(seconds: Double)
 
-    /// The end of the message.
-    fileprivate var remark: String {
+    /// The cause, for the message.
+    fileprivate var cause: String {
       switch self {
-      case .noRenewal: " (no renewal)"
-      case .renewalRefused: "; renewal refused"
-      case .renewalUseless: "; a renewal did not help"
+      case .noRenewal: "it cannot be renewed"
+      case .renewalRefused: "the server refused to renew it"
+      case .renewalUseless: "the server refused the renewed token too"
       case .clientRefused(let code):
-        "; this client was refused (\(DisplayText.oneLine(code, limit: 80)))"
-      case .passwordRefused: "; the password of the kept command was refused"
-      case .signInPage(let page): "; it redirected to its sign-in page (\(page))"
-      case .tooShort(let seconds): "; no token of \(Timestamp.spoken(seconds))"
+        "the server refused this client (\(DisplayText.oneLine(code, limit: 80)))"
+      case .passwordRefused: "the server refused the password of the kept command"
+      case .signInPage(let page): "it redirected to its sign-in page (\(page))"
+      case .tooShort(let seconds):
+        "the server issues no token that is valid for \(Timestamp.spoken(seconds))"
       }
     }
   }
@@ -156,20 +157,25 @@ package final class SessionKeeper {
   /// token.
   package func expired(_ session: Session, _ reason: Reason, _ obstacle: Obstacle) -> Failure {
     let left = session.secondsLeft(now: clock())
-    var remark = obstacle.remark
-    var help = Suggestion.login(profile.name, account: session.account)
-    if case .noRenewal = obstacle, api.leavesRefreshToken(of: session) {
-      remark = "; it has a refresh token, but refresh.path is not set"
-      if reason == .asked, !profile.isInPlace { help = api.setRefresh }
-    }
     let account = DisplayText.oneLine(session.account, limit: 80)
+    let start = "\(profile.name): session of \(account)"
+    var cause = obstacle.cause
+    var help = Suggestion.login(profile.name, account: session.account)
+    var isPlain = false
+    if case .noRenewal = obstacle {
+      isPlain = true
+      if api.leavesRefreshToken(of: session) {
+        (cause, isPlain) = ("it has a refresh token, but refresh.path is not set", false)
+        if reason == .asked, !profile.isInPlace { help = api.setRefresh }
+      }
+    }
     let message =
       if let left, left <= 0 {
-        "\(profile.name): session of \(account) expired \(Timestamp.spoken(-left)) ago\(remark)"
-      } else if reason == .asked {
-        "\(profile.name): session of \(account) cannot be renewed\(remark)"
+        "\(start) expired \(Timestamp.spoken(-left)) ago; \(cause)"
+      } else if reason != .asked {
+        "\(start) was refused by the server; \(cause)"
       } else {
-        "\(profile.name): session of \(account) was refused by the server\(remark)"
+        "\(start) cannot be renewed" + (isPlain ? "" : ": \(cause)")
       }
     var failure = Failure(.sessionExpired, message, suggestion: help)
     failure.profile = profile.name
@@ -240,8 +246,8 @@ package final class SessionKeeper {
       if requireRevocation, stored.isThere, ended.revoked != true {
         throw ended.reason
           ?? Failure(
-            .failed, "\(profile.name): the session of \(account) cannot be ended at the server",
-            hint: "without --require-revocation it is forgotten here")
+            .failed, "\(profile.name): the session of \(account) cannot be ended on the server",
+            hint: "leave out --require-revocation to forget it on this machine only")
       }
       ended.deleted = try store.delete(profile: profile.name, account: account)
       return ended

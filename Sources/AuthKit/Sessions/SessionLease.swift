@@ -76,7 +76,7 @@ struct SessionLease: Equatable {
     return uselessAt.map { now.seconds - $0.seconds > Self.patience } ?? true
   }
 
-  // MARK: - What came of them
+  // MARK: - Results
 
   /// Records a renewal; `session` is the new one.
   mutating func wasRenewed(_ session: Condition) {

@@ -3,7 +3,7 @@
 /// The old item is deleted last, after the new one has been read back. An interrupted move can be
 /// repeated: sessions that are in both stores by then are compared.
 package struct SessionMove {
-  /// What became of one session.
+  /// The result of one move.
   package enum Outcome: String, Sendable {
     /// The session was written, read back, and deleted from the old store.
     case moved
@@ -84,9 +84,9 @@ package struct SessionMove {
       .failed,
       "\(session.profile): the stores \(source.name.rawValue) and \(target.name.rawValue) hold "
         + "different sessions of \(DisplayText.oneLine(session.account, limit: 80)), and neither "
-        + "is newer: both stay",
+        + "is newer, so both are kept",
       hint: Suggestion.login(session.profile, account: session.account).command
-        .map { "to replace both: " + $0 })
+        .map { "to replace both, run: \($0)" })
     failure.profile = session.profile
     failure.account = session.account
     throw failure
@@ -102,8 +102,8 @@ package struct SessionMove {
     }
     var failure = Failure(
       .storeMissing,
-      "\(profile): \(target.title) gave back something else than the session of "
-        + "\(DisplayText.oneLine(account, limit: 80)): it stays in \(source.title)")
+      "\(profile): \(target.title) did not return what was written for the session of "
+        + "\(DisplayText.oneLine(account, limit: 80)), so it stays in \(source.title)")
     failure.profile = profile
     failure.account = account
     throw failure

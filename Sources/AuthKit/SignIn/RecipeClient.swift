@@ -73,8 +73,8 @@ package final class RecipeClient {
   private func checkSignIn(at origin: Origin) throws(Failure) {
     guard try signInOrigins().contains(origin) else {
       throw Failure(
-        .originRefused, "\(profile.name): \(origin) is not an origin for signing in",
-        hint: "name it in network.sign_in_origins of the profile")
+        .originRefused, "\(profile.name): refused to send a sign-in request to \(origin)",
+        hint: "add it to network.sign_in_origins in the profile")
     }
   }
 
@@ -83,7 +83,7 @@ package final class RecipeClient {
     if URLText.isAbsolute(target) { return try WebURL(target, from: .person) }
     let url = try WebURL(root + target, from: .person)
     guard url.origin == base.origin else {
-      throw Failure(.usage, "\(DisplayText.oneLine(target)) is not a path of \(base.origin)")
+      throw Failure(.usage, "\(DisplayText.oneLine(target)) is not a path on \(base.origin)")
     }
     return url
   }
@@ -147,10 +147,10 @@ package final class RecipeClient {
     _ prefetch: Prefetch, from answer: RecipeResponse, into values: inout TemplateValues
   ) throws(Failure) {
     do throws(Failure) {
-      try refuse(answer, of: prefetch.call, what: "the request before this one", refused: [])
+      try refuse(answer, of: prefetch.call, what: "the [prefetch] request", refused: [])
     } catch {
       var failure = error
-      failure.hint = showCommand.map { "to see [prefetch]: " + $0 }
+      failure.hint = showCommand.map { "to see [prefetch], run: " + $0 }
       throw failure
     }
     try extract(prefetch.take, from: answer, into: &values)
@@ -166,9 +166,9 @@ package final class RecipeClient {
       guard let value = try answer.keptText(at: [kept.place]), !value.isEmpty else {
         var failure = Failure(
           .answerNotUnderstood,
-          "\(profile.name): the answer of \(Redactor.withoutQuery(answer.url.text)) has no "
+          "\(profile.name): the answer from \(Redactor.withoutQuery(answer.url.text)) has no "
             + "\(kept.name) (HTTP \(answer.head.status), \(answer.shape))",
-          hint: showCommand.map { "to see where authctl looks for it (take): " + $0 })
+          hint: showCommand.map { "to see where authctl looks for it (take), run: " + $0 })
         failure.server = answer.words
         failure.status = answer.head.status
         throw failure
@@ -213,7 +213,7 @@ package final class RecipeClient {
   /// Returns the failure for an origin that was not fixed at sign-in (rule A2).
   func notPinned(_ origin: Origin) -> Failure {
     Failure(
-      .originRefused, "\(profile.name): the session was not made for \(origin)",
+      .originRefused, "\(profile.name): the session was not created for \(origin)",
       suggestion: .login(profile.name))
   }
 
@@ -226,7 +226,7 @@ package final class RecipeClient {
     let changed = way.difference(from: session)
     throw Failure(
       .originRefused,
-      "\(profile.name): changed since the sign-in, so nothing is sent: "
+      "\(profile.name): the profile changed after the sign-in, so nothing is sent: "
         + changed.joined(separator: ", "), suggestion: .login(profile.name))
   }
 
@@ -319,7 +319,7 @@ package final class RecipeClient {
     guard value.withBytes({ HeaderSyntax.isRecipeValue($0) }) else {
       throw Failure(
         .answerNotUnderstood,
-        "\(profile.name): the token holds a byte that may not stand in a header")
+        "\(profile.name): the token contains a byte that is not allowed in a header")
     }
     var builder = SecretBuilder()
     builder.append(scheme)
@@ -456,8 +456,8 @@ package final class RecipeClient {
     let open: [Template.Name] = [.accessToken, .username] + (passwords ? [.password] : [])
     for name in template.names where !open.contains(name) && !name.isSession {
       throw Failure(
-        .usage, "{\(name)} is not handed out",
-        hint: "{access_token}, {username} and {session.NAME} are")
+        .usage, "{\(name)} cannot be used here",
+        hint: "use {access_token}, {username} or {session.NAME}")
     }
     return template
   }
@@ -475,7 +475,7 @@ package final class RecipeClient {
     let value = try expansion.filled(template, for: .plain)
     return try value.withBytes { (bytes) throws(Failure) in
       guard !bytes.contains(0) else {
-        throw Failure(.failed, "\(profile.name): the token holds a NUL byte")
+        throw Failure(.failed, "\(profile.name): the token contains a NUL byte")
       }
       return String(decoding: bytes, as: UTF8.self)
     }

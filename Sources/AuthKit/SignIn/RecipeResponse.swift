@@ -78,7 +78,7 @@ struct RecipeResponse {
       } catch {
         throw Failure(
           .answerNotUnderstood,
-          "\(profile): the answer is ambiguous: a key on the way to \(pointer) is doubled"
+          "\(profile): the answer is ambiguous: a key of \(pointer) appears twice"
         )
       }
     case .header(let name):
@@ -86,7 +86,7 @@ struct RecipeResponse {
       guard let first = values.first else { return nil }
       guard values.allSatisfy({ $0.utf8.elementsEqual(first.utf8) }) else {
         throw Failure(
-          .answerNotUnderstood, "\(profile): the answer is ambiguous: it has two headers \(name)")
+          .answerNotUnderstood, "\(profile): the answer is ambiguous: it has two \(name) headers")
       }
       return .string(first)
     case .cookie(let name):
@@ -181,7 +181,8 @@ struct RecipeResponse {
   func keptText(at places: [ValueSource]) throws(Failure) -> String? {
     guard let found = try value(at: places)?.scalarText else { return nil }
     guard found.utf8.count <= Self.largestValue else {
-      throw Failure(.answerNotUnderstood, "\(profile): the answer holds a value longer than 64 KiB")
+      throw Failure(
+        .answerNotUnderstood, "\(profile): the answer contains a value longer than 64 KiB")
     }
     return found
   }
@@ -288,7 +289,7 @@ struct RecipeResponse {
     return JWT.payload(of: token).flatMap { (try? $0.at(pointer)) ?? nil }
   }
 
-  // MARK: - What the server says
+  // MARK: - The server's messages
 
   /// Whether the body reports a failure (`success: false`).
   func saysNo() throws(Failure) -> Bool {
@@ -350,7 +351,7 @@ struct RecipeResponse {
     if let json { return "json: \(json.shape())" }
     if isTooLarge { return "\(body.count) bytes of JSON with too many values" }
     if body.isEmpty { return "an empty body" }
-    let type = head.mediaType.map { DisplayText.oneLine($0, limit: 60) } ?? "no type"
+    let type = head.mediaType.map { DisplayText.oneLine($0, limit: 60) } ?? "unknown type"
     return "\(body.count) bytes of \(type)"
   }
 }

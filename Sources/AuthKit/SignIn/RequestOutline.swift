@@ -49,7 +49,7 @@ extension RecipeClient {
           .originRefused,
           "\(profile.name): refused to send the credential of \(base.origin) to "
             + "\(request.url.origin)",
-          hint: "network.allow_origins in the profile, then a new login, would allow it")
+          hint: "add the origin to network.allow_origins in the profile and sign in again")
       }
       for pair in profile.recipe.request.pairs(for: request.method)
       where !own.contains(pair.name.asciiLowercased) {

@@ -212,8 +212,8 @@ extension Session {
       storedAccount.utf8.elementsEqual(account.utf8)
     else {
       throw Failure(
-        .storeMissing, "\(profile): the stored item of \(account) holds another session",
-        hint: "somebody changed it; sign in again")
+        .storeMissing, "\(profile): the stored item of \(account) contains another session",
+        hint: "another program may have changed it; sign in again")
     }
     var values = TemplateValues()
     for member in members {

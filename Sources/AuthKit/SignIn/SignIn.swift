@@ -36,9 +36,9 @@ extension RecipeClient {
   ) throws(Failure) -> SignedIn {
     guard let call = profile.recipe.login else {
       throw Failure(
-        .usage, "\(profile.name): this API has no sign-in by name and password",
+        .usage, "\(profile.name): this profile has no sign-in with a name and password",
         hint: Suggestion.storeToken(profile.name).command
-          .map { "to store a token or key of yours: " + $0 })
+          .map { "to store a token or key, run: \($0)" })
     }
     var answer = try send(
       call, values: values, permitted: permitted, seconds: seconds, onAnswer: onAnswer)
@@ -119,7 +119,7 @@ extension RecipeClient {
   package func register(_ values: TemplateValues, account: String?) throws(Failure) -> SignedIn? {
     guard let call = profile.recipe.register else {
       throw Failure(
-        .usage, "\(profile.name): the recipe has no registration",
+        .usage, "\(profile.name): this profile has no registration",
         hint: howToSet("register.path=/PATH").map { "if the API has one: " + $0 })
     }
     let answer = try send(call, values: values)
@@ -153,8 +153,8 @@ extension RecipeClient {
     if name == nil { name = try nameOf(tokens) }
     guard let name else {
       throw Failure(
-        .inputNeeded, "\(profile.name): the answer does not tell the account",
-        hint: "-u NAME names it")
+        .inputNeeded, "\(profile.name): the answer does not name the account",
+        hint: "give the account with -u NAME")
     }
     try Self.check(account: name)
     let session = try makeSession(tokens, values: values, account: name, now: clock())
@@ -184,7 +184,7 @@ extension RecipeClient {
     do {
       _ = try requestHeaders(self.values(of: session))
     } catch  where error.kind == .inputNeeded {
-      throw Failure(.answerNotUnderstood, error.message, hint: "session.keep names its place")
+      throw Failure(.answerNotUnderstood, error.message, hint: "set its place in session.keep")
     }
     return session
   }
@@ -240,7 +240,7 @@ extension RecipeClient {
       account.unicodeScalars.allSatisfy({ $0.properties.generalCategory != .control })
     else {
       throw Failure(
-        .usage, "an account's name has 1 to 256 bytes and no control characters")
+        .usage, "an account name must have 1 to 256 bytes and no control characters")
     }
   }
 
@@ -276,7 +276,7 @@ extension RecipeClient {
         "\(profile.name): HTTP \(reason): \(place)")
       if status == 429, let wait = answer.head.first("Retry-After") {
         failure.hint =
-          "the server asks to wait: Retry-After: \(DisplayText.oneLine(wait, limit: 40))"
+          "the server asks you to wait (Retry-After: \(DisplayText.oneLine(wait, limit: 40)))"
       } else if status == 404 || status == 405 {
         failure.hint = pathMayBeWrong
       }
@@ -323,9 +323,9 @@ extension RecipeClient {
   /// Returns how to set a key of the profile: by a command, in its file if it is used in place, or
   /// with the options that create it if it is new.
   package func howToSet(_ setting: String) -> String? {
-    if profile.isDraft { return "the same with --set \(setting)" }
+    if profile.isDraft { return "repeat the command with --set \(setting)" }
     return profile.name.utf8.contains(UInt8(ascii: "/"))
-      ? "\(setting), in \(DisplayText.oneLine(profile.name))"
+      ? "set \(setting) in \(DisplayText.oneLine(profile.name))"
       : Suggestion.setProfile(profile.name, setting: setting).command
   }
 
@@ -337,7 +337,8 @@ extension RecipeClient {
     var failure = Failure(
       .answerNotUnderstood,
       "\(profile.name): \(message) (HTTP \(answer.head.status), \(answer.shape))",
-      hint: answer.head.isPage ? "a page answered: this path may be the one for browsers" : hint)
+      hint: answer.head.isPage
+        ? "the answer is a web page: this path may be for browsers only" : hint)
     failure.server = answer.words
     failure.status = answer.head.status
     failure.profile = profile.name

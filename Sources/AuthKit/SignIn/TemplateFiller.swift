@@ -88,7 +88,7 @@ struct TemplateFiller {
       let kind: Failure.Kind =
         template.names.allSatisfy(\.isPersonal) ? .usage : .answerNotUnderstood
       throw Failure(
-        kind, "\(profile): the value for \(name) holds a byte that may not stand in a header")
+        kind, "\(profile): the value for \(name) contains a byte that is not allowed in a header")
     }
     return try WireHeader(name: name, value: value)
   }
@@ -98,7 +98,8 @@ struct TemplateFiller {
     let (userValue, secretValue) = (try required(user), try required(secret))
     if userValue.withBytes({ $0.contains(UInt8(ascii: ":")) }) {
       throw Failure(
-        .usage, "\(profile): a name for HTTP Basic cannot hold a colon (RFC 7617, section 2)")
+        .usage,
+        "\(profile): a user name for HTTP Basic cannot contain a colon (RFC 7617, section 2)")
     }
     var joined = SecretBuilder()
     joined.append(userValue.secret)
@@ -116,7 +117,7 @@ struct TemplateFiller {
       return SharedSecret(text)
     }
     throw Failure(
-      .inputNeeded, "\(profile): the recipe needs {\(name)}, and there is no value for it",
+      .inputNeeded, "\(profile): no value for {\(name)}, which the request needs",
       hint: name.wayToGive)
   }
 
@@ -169,7 +170,7 @@ extension TemplateFiller {
     case nil: break
     default:
       if !values.fields.isEmpty {
-        throw Failure(.usage, "\(profile): --field cannot join a body that is not a table")
+        throw Failure(.usage, "\(profile): --field cannot be added to a body that is not a table")
       }
       return []
     }

@@ -46,15 +46,16 @@ extension Template.Name {
   /// How to give a missing value.
   package var wayToGive: String {
     switch self {
-    case .username: "-u NAME gives the account"
-    case .password: "--password-stdin, --password-file F, --password-command C, AUTHCTL_PASSWORD"
-    case .otp: "--otp-stdin, --otp-file F, --otp-command C, AUTHCTL_OTP"
-    case .appKey: "--app-key-stdin, --app-key-file F, --app-key-command C, AUTHCTL_APP_KEY"
+    case .username: "give the account with -u NAME"
+    case .password:
+      "use --password-stdin, --password-file F, --password-command C or AUTHCTL_PASSWORD"
+    case .otp: "use --otp-stdin, --otp-file F, --otp-command C or AUTHCTL_OTP"
+    case .appKey: "use --app-key-stdin, --app-key-file F, --app-key-command C or AUTHCTL_APP_KEY"
     case .clientSecret:
-      "--client-secret-stdin, --client-secret-file F, --client-secret-command C, "
+      "use --client-secret-stdin, --client-secret-file F, --client-secret-command C or "
         + Variable.clientSecret.rawValue
     default:
-      isField ? "--field \(description.dropFirst(6))=VALUE" : "authctl login gets it"
+      isField ? "use --field \(description.dropFirst(6))=VALUE" : "sign in again to get it"
     }
   }
 }

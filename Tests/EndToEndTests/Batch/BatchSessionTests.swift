@@ -67,7 +67,7 @@ import Testing
             == [
               "code": "session_expired", "exit": 11, "status": 401, "server": "who are you?",
               "message":
-                "shop: session of ada@shop.example was refused by the server; a renewal did not help",
+                "shop: session of ada@shop.example was refused by the server; the server refused the renewed token too",
               "url": .string(api.url + "/me"), "profile": "shop", "account": "ada@shop.example",
               "hint": "authctl login -p shop -u ada@shop.example",
             ])

@@ -82,8 +82,10 @@ import Testing
   /// A mistake in a line is reported in its result, and the other lines are sent.
   @Test func wrongLinesHaveTheirErrors() async throws {
     let rows: [(line: String, id: String, message: String, hint: String?)] = [
-      ("nonsense", "null", "line 1 is not JSON: a value was expected at byte 0", nil),
-      (#"{"id":1,"url":"/x""#, "null", "line 2 is not JSON: the text ends early at byte 18", nil),
+      ("nonsense", "null", "line 1 is not JSON: expected a value at byte 0", nil),
+      (
+        #"{"id":1,"url":"/x""#, "null", "line 2 is not JSON: the text is incomplete at byte 18", nil
+      ),
       (#"["/x"]"#, "null", "line 3 is not a JSON object", nil),
       (#"{"id":1}"#, "1", "line 4: there is no url", nil),
       (#"{"id":1,"url":7}"#, "1", "line 5: url is not a text", nil),

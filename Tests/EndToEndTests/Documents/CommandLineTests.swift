@@ -80,7 +80,7 @@ import Testing
       #expect(body["email"] == "-x@example.com")
       let word = try await box.run("get", "-p", "-shop", "/x")
       #expect(word.status == 2)
-      #expect(word.stderr.hasPrefix("authctl: \"-shop\" is not a name of a profile\n"))
+      #expect(word.stderr.hasPrefix("authctl: \"-shop\" is not a profile name\n"))
     }
   }
 
@@ -113,14 +113,14 @@ import Testing
           ["status", "-p", "shp"],
           "no profile called shp; did you mean shop?\nhint: authctl profile list"
         ),
-        (["profile", "presets", "jsn"], "no preset called jsn\nhint: did you mean json?"),
+        (["profile", "presets", "jsn"], "unknown preset jsn\nhint: did you mean json?"),
         (
           ["profile", "add", "x", api.url, "--preset", "rails-trubo"],
-          "no preset called rails-trubo\nhint: did you mean rails-turbo?"
+          "unknown preset rails-trubo\nhint: did you mean rails-turbo?"
         ),
         (
           ["login", api.url, "-p", "x", "--preset", "jsno"],
-          "no preset called jsno\nhint: did you mean json?"
+          "unknown preset jsno\nhint: did you mean json?"
         ),
         (
           ["profile", "set", "shop", "login.pth=/x"],

@@ -44,8 +44,8 @@ import Testing
   }
 
   private static let noBus = """
-    FAIL  bus       no D-Bus session here: DBUS_SESSION_BUS_ADDRESS is unset
-                    mend: AUTHCTL_TOKEN, or AUTHCTL_STORE=file (authctl help ci)
+    FAIL  bus       no D-Bus session: DBUS_SESSION_BUS_ADDRESS is not set
+                    mend: use AUTHCTL_TOKEN or AUTHCTL_STORE=file (see authctl help ci)
     skip  store     not looked at: there is no bus
 
     """
@@ -149,7 +149,7 @@ import Testing
       let open = try await Self.text(box, status: 1)
       #expect(
         open.contains(
-          "FAIL  state     \(box.stateHome)/authctl/locks can be written by others\n"
+          "FAIL  state     \(box.stateHome)/authctl/locks is writable by other users\n"
             + "                mend: chmod 700 \(box.stateHome)/authctl/locks\n"
         ),
         "\(open)")
@@ -239,7 +239,7 @@ import Testing
           "ok", "ok", "ok", "fail", "skipped", "ok", "skipped", "ok", "skipped",
         ])
       #expect(checks.last?["profile"] == "shop" && checks.first?["profile"] == JSON.null)
-      #expect(checks[3]["hint"] == "AUTHCTL_TOKEN, or AUTHCTL_STORE=file (authctl help ci)")
+      #expect(checks[3]["hint"] == "use AUTHCTL_TOKEN or AUTHCTL_STORE=file (see authctl help ci)")
       #expect(run.stderr == "" && run.status == 1)
     }
   }
@@ -331,7 +331,7 @@ import Testing
         ),
         (
           "http://shop.invalid",
-          "FAIL  shop      refused to send a credential in clear to http://shop.invalid\n"
+          "FAIL  shop      refused to send a credential over plain HTTP to http://shop.invalid\n"
             + "                mend: use https, or set network.allow_http = true in the profile\n"
         ),
         (

@@ -103,9 +103,9 @@ import Testing
   ]
 
   private static let noBus = Outcome.says(
-    12, "no D-Bus session here: DBUS_SESSION_BUS_ADDRESS is unset",
-    hint: "AUTHCTL_TOKEN, or AUTHCTL_STORE=file (authctl help ci)")
-  private static let otherState = "AUTHCTL_STATE_DIR names another folder"
+    12, "no D-Bus session: DBUS_SESSION_BUS_ADDRESS is not set",
+    hint: "use AUTHCTL_TOKEN or AUTHCTL_STORE=file (see authctl help ci)")
+  private static let otherState = "set AUTHCTL_STATE_DIR to another folder"
   private static let nothingForgotten = Outcome.works(
     "", err: "There was no session to forget.\n")
   private static let noPassword = Outcome.says(
@@ -131,7 +131,7 @@ import Testing
   private static func unwritable(_ place: Headless, _ why: String) -> [String: Outcome] {
     func says(_ folder: String) -> Outcome {
       .says(
-        1, "cannot write in \(folder): \(why)", hint: "AUTHCTL_CONFIG_DIR names another folder")
+        1, "cannot write to \(folder): \(why)", hint: "set AUTHCTL_CONFIG_DIR to another folder")
     }
     let profiles = says(place.config + "/profiles")
     return [
@@ -147,8 +147,8 @@ import Testing
       "helper cargo": noBus.with(out: "{\"v\":[1]}\n"),
       "profile list": .works(
         list(place, "?", "unknown"),
-        err: "authctl: warning: the sessions are not known: no D-Bus session here: "
-          + "DBUS_SESSION_BUS_ADDRESS is unset\n"),
+        err: "authctl: warning: the sessions are not known: no D-Bus session: "
+          + "DBUS_SESSION_BUS_ADDRESS is not set\n"),
     ]
   }
 
@@ -163,7 +163,7 @@ import Testing
       "status --check": Outcome(status: 10, out: "", err: ""),
       "exec": notSignedIn(place).with(status: 125),
       "profile list": .works(list(place, "0", "signed out")), "authctl": .works,
-      "logout": .says(12, "the state folder cannot be written: \(locks)", hint: otherState),
+      "logout": .says(12, "cannot write to the state folder: \(locks)", hint: otherState),
       "logout --all": nothingForgotten,
     ].merging(noCredential) { $1 }
   }
@@ -210,7 +210,7 @@ import Testing
       let homeless = "no home folder here: set HOME or AUTHCTL_CONFIG_DIR, or give -p FILE"
       let nowhere = Outcome.says(10, "not signed in to any API", hint: homeless)
       let noProfile = Outcome.says(2, "no profile called shop", hint: homeless)
-      let elsewhere = "AUTHCTL_CONFIG_DIR names another folder"
+      let elsewhere = "set AUTHCTL_CONFIG_DIR to another folder"
       try await Self.check(
         place, env: [:], before: Headless.asStranger,
         [
@@ -221,8 +221,8 @@ import Testing
           "profile default": noProfile, "logout": noProfile,
           "profile list": .works("", err: "No profiles.\nhint: authctl login URL\n"),
           "profile add": .says(
-            1, "cannot make the folder /.config: Permission denied", hint: elsewhere),
-          "login URL": .says(1, "cannot write in /: Permission denied", hint: elsewhere),
+            1, "cannot create the folder /.config: Permission denied", hint: elsewhere),
+          "login URL": .says(1, "cannot write to /: Permission denied", hint: elsewhere),
           "authctl": .works,
         ].merging(Self.noCredential) { $1 }, others: nowhere)
     }
@@ -252,7 +252,7 @@ import Testing
         .works("", err: "AUTHCTL_TOKEN is set and serves \(name): nothing was stored.\n")
       }
       var logout = Outcome.says(
-        12, "the state folder cannot be written: /.local/state/authctl/locks",
+        12, "cannot write to the state folder: /.local/state/authctl/locks",
         hint: Self.otherState)
       logout.err =
         "authctl: warning: AUTHCTL_TOKEN is still set and serves shop\n" + (logout.err ?? "")
@@ -351,7 +351,7 @@ import Testing
       let get = try await place.run(Row(words: ["get", "/me"]), env: env, before: place.readOnly())
       #expect(get.stdout == Shop.me && get.stderr == "" && get.status == 0)
       for (writable, why) in [
-        ("", "the state folder cannot be written: \(state)/locks"),
+        ("", "cannot write to the state folder: \(state)/locks"),
         // Locks are writable, the store is not.
         (state + "/locks", why),
       ] {
@@ -372,7 +372,7 @@ import Testing
       let state = place.box.stateHome
       var asking = Self.noPassword
       asking.err =
-        "authctl: warning: the store plaintext seals nothing: whoever can read "
+        "authctl: warning: the store plaintext does not encrypt: anyone who can read "
         + "\(state)/sessions can use the session\n" + (asking.err ?? "")
       try await Self.check(
         place,

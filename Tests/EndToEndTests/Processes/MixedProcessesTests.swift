@@ -135,7 +135,7 @@ import Testing
       let run = try await shop.box.run(words)
       let warning =
         "authctl: warning: shop: the renewed session could not be stored (\(Self.unstored)); "
-        + "it serves this command only: sign in again\n"
+        + "it works for this command only, so sign in again\n"
       switch words[0] {
       case "refresh":
         #expect(run.stderr.hasPrefix("authctl: \(Self.unstored)\nhint: "), "\(run.stderr)")

@@ -41,8 +41,8 @@ import Testing
       #expect(run.stdout == "")
       #expect(
         run.stderr == """
-          authctl: shop: another authctl has held the lock of this session for too long
-          hint: --lock-timeout SECONDS waits longer; is it stopped (Ctrl-Z)?
+          authctl: shop: timed out waiting for another authctl that is using this session
+          hint: use --lock-timeout SECONDS to wait longer; is a job stopped (Ctrl-Z)?
 
           """)
       #expect(try await api.count("POST /refresh") == 1)

@@ -4,9 +4,9 @@ import Testing
 /// profile that is not used stops no command.
 @Suite struct BrokenTOMLTests {
   private static let broken = [
-    ("d=1979-05-27T:\n", "1:3: invalid TOML: not a date or a time"),
-    ("url = \"https://h\"\nq = 2024-01-01 5\n", "2:5: invalid TOML: not a date or a time"),
-    ("a = \"\\u0000\"\n", "1:1: a: must not have a NUL character"),
+    ("d=1979-05-27T:\n", "1:3: invalid TOML: not a valid date or time"),
+    ("url = \"https://h\"\nq = 2024-01-01 5\n", "2:5: invalid TOML: not a valid date or time"),
+    ("a = \"\\u0000\"\n", "1:1: a: must not contain a NUL character"),
     (
       "a = " + String(repeating: "[", count: 10_000),
       "1:69: invalid TOML: nested deeper than 64 levels"

@@ -78,7 +78,7 @@ import Testing
           certain: /openapi.json: signs in with JSON at /login
             POST /login takes username and password
           likely: /openapi.json: signs in with JSON at /admin/session
-            POST /admin/session takes email and password; wants --field tenant=VALUE
+            POST /admin/session takes email and password; requires --field tenant=VALUE
           Next: authctl profile add \(api.profileName) \(api.url) --preset json \
           --set login.path=/login --body '{"username":"{username}","password":"{password}"}'
 
@@ -96,7 +96,7 @@ import Testing
       #expect(run.status == 0 && run.stderr == "", "\(run.stderr)")
       #expect(
         run.stdout == """
-          possible: /openapi.json: shows no sign-in; requests carry a key in the header X-Key
+          possible: /openapi.json: describes no sign-in; requests carry a key in the header X-Key
             its security schemes
           Next: authctl profile add \(api.profileName) \(api.url) --preset api-key \
           --send 'X-Key: {access_token}'
@@ -139,7 +139,7 @@ import Testing
         answering: Scene.routes(["GET \(place)": .http(200, metadata)]))
       let run = try await box.run("profile", "detect", api.url)
       #expect(run.status == 0 && run.stderr == "", "\(run.stderr)")
-      let found = "certain: \(place): signs in by OAuth 2.0 at https://id.example\n"
+      let found = "certain: \(place): signs in with OAuth 2.0 at https://id.example\n"
       #expect(run.stdout.hasPrefix(found), "\(run.stdout)")
       #expect(run.stdout.contains("authctl login --token-stdin"))
       #expect(!run.stdout.contains("profile add"))
@@ -251,7 +251,7 @@ import Testing
         .split(separator: "\n").first?.dropFirst(2)
       #expect(
         run.stdout == """
-          \(certainty): \(path): answers as \(preset) does
+          \(certainty): \(path): matches the preset \(preset)
             \(try #require(summary))
           Next: authctl profile add \(api.profileName) \(api.url) --preset \(preset)
 

@@ -23,7 +23,7 @@ import Testing
     hint: did you mean account?
     authctl: \(name):6:1: unknown key login.methd
     hint: did you mean method?
-    authctl: \(name):8:1: session.refused: 200 cannot stand here: 400 to 499 without 407, 408, 429
+    authctl: \(name):8:1: session.refused: 200 is not allowed; use 400 to 499 except 407, 408 and 429
 
     """
   }
@@ -92,8 +92,8 @@ import Testing
               ],
               [
                 "message": .string(
-                  "\(file):8:1: session.refused: 200 cannot stand here: "
-                    + "400 to 499 without 407, 408, 429"), "hint": nil,
+                  "\(file):8:1: session.refused: 200 is not allowed; "
+                    + "use 400 to 499 except 407, 408 and 429"), "hint": nil,
               ],
             ],
           ], ["name": "good", "ok": true, "mistakes": []],
@@ -135,7 +135,7 @@ import Testing
       switch what {
       case "writable by others":
         chmod(path, 0o602)
-        says = "\(ProfileDesk.shown("a")) can be written by other users\nhint: chmod go-w \(path)\n"
+        says = "\(ProfileDesk.shown("a")) is writable by other users\nhint: chmod go-w \(path)\n"
       case "not UTF-8":
         let run = try await desk.box.run(
           "-c", #"printf '\377' >>"$1""#, "sh", path, program: "/bin/sh")
@@ -166,7 +166,7 @@ import Testing
         #expect(try await child.finish().status == (names == ["good"] ? 0 : 2))
       }
       try await desk.expectRefusal(
-        ["profile", "check", "-"], "\"-\" is not a name of a profile", mend: "letters",
+        ["profile", "check", "-"], "\"-\" is not a profile name", mend: "letters",
         stdin: Self.good)
       try await desk.expectRefusal(["profile", "check", "../good"], "no such file: ../good")
     }
@@ -186,7 +186,7 @@ import Testing
           good: no mistakes
           authctl: \(config):2:1: unknown key defalt_profile
           hint: did you mean default_profile?
-          authctl: \(config):3:1: store: must be text
+          authctl: \(config):3:1: store: must be a string
           authctl: \(config):4:1: lock_timeout: must be more than 0 and at most 86400 seconds
 
           """)

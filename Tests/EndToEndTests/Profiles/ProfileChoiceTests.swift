@@ -224,13 +224,13 @@ import Testing
         (
           url + "[session]\nrefused = \"x\"\n", ":3:1: session.refused: must be a list of numbers\n"
         ),
-        (url + "account = 7\n", ":2:1: account: must be text\n"),
+        (url + "account = 7\n", ":2:1: account: must be a string\n"),
         (
           url + "preset = \"jsn\"\n", ":2:1: preset: unknown preset jsn\nhint: did you mean json?\n"
         ),
         (url + "[request]\ncookies = \"yes\"\n", ":3:1: request.cookies: must be true or false\n"),
         ("url = \"https://h\n", ":1:7: invalid TOML: this string is not closed on its line\n"),
-        ("preset = \"json\"\n", ": has no url\nhint: "),
+        ("preset = \"json\"\n", ": url is missing\nhint: "),
       ]
       let path = box.configHome + "/authctl/profiles/p.toml"
       for (text, said) in files {

@@ -36,7 +36,7 @@ import Testing
       #expect(again.status == 2 && again.stdout == "")
       #expect(
         again.stderr.hasPrefix(
-          "authctl: ~/.config/authctl/profiles/school.toml is already there\n"))
+          "authctl: ~/.config/authctl/profiles/school.toml already exists\n"))
       let kept = box.read("home/.config/authctl/profiles/school.toml")
       #expect(kept?.hasPrefix("url = \"http://127.0.0.1:8101\"\n") == true)
     }
@@ -79,8 +79,8 @@ import Testing
     try await Sandbox.with(.none) { box in
       let url = "https://api.shop.example"
       let lines: [(line: [String], said: String)] = [
-        ([".hidden", url], "\".hidden\" is not a name of a profile"),
-        (["a/b", url], "\"a/b\" is not a name of a profile"),
+        ([".hidden", url], "\".hidden\" is not a profile name"),
+        (["a/b", url], "\"a/b\" is not a profile name"),
         (["x", "ftp://h"], "ftp://h: "),
         (["x", "shop.example"], "shop.example: "),
         (["x", "https://u:p@h"], ""),
@@ -89,7 +89,7 @@ import Testing
         (["x", url, "--set", "nothing"], "--set nothing: write KEY=VALUE"),
         (["x", url, "--body", "[1]"], "--body is not a JSON object"),
         (["x", url, "--send", "no colon"], "--send no colon: write 'NAME: VALUE'"),
-        (["x", url, "--preset", "jsom"], "no preset called jsom\nhint: did you mean json?\n"),
+        (["x", url, "--preset", "jsom"], "unknown preset jsom\nhint: did you mean json?\n"),
         (["x", url, "--set", "login.path=/{password}"], ""),
       ]
       for (line, said) in lines {

@@ -83,7 +83,7 @@ import Testing
       for (index, name) in names.enumerated() {
         let source = index % 2 == 0 ? file : "-"
         try await desk.expectRefusal(
-          ["profile", "import", "--trust", "--", name, source], "is not a name of a profile",
+          ["profile", "import", "--trust", "--", name, source], "is not a profile name",
           mend: "letters", stdin: Self.plain)
       }
       #expect(desk.everything.isEmpty)
@@ -107,24 +107,24 @@ import Testing
   static let refused = [
     Evil(
       name: "user name in url", text: "url = \"https://api.shop.example@evil.example\"",
-      says: ":1:1: url: must have no user name or password"),
+      says: ":1:1: url: must not contain a user name or password"),
     Evil(
       name: "another host behind a backslash",
       text: "url = \"https://api.shop.example\\\\@evil.example\"", says: ":1:1: url: "),
     Evil(name: "escaped host", text: "url = \"https://%65vil.example\"", says: ":1:1: url: "),
     Evil(
       name: "password of a proxy", text: url + "[network]\nproxy = \"http://u:p@evil.example\"",
-      says: ":3:1: network.proxy: must have no user name or password", mend: "HTTPS_PROXY"),
+      says: ":3:1: network.proxy: must not contain a user name or password", mend: "HTTPS_PROXY"),
     Evil(
       name: "Host header", text: url + "[request]\nheaders = { host = \"evil.example\" }",
-      says: ":3:13: request.headers.host: a recipe may not set"),
+      says: ":3:13: request.headers.host: a profile cannot set"),
     Evil(
       name: "Host header of writes",
       text: url + "[request]\nwrite_headers = { Host = \"evil.example\" }",
-      says: ":3:19: request.write_headers.Host: a recipe may not set"),
+      says: ":3:19: request.write_headers.Host: a profile cannot set"),
     Evil(
       name: "proxy's header", text: url + "[login]\npath = \"/x\"\nheaders = { Proxy-X = \"a\" }",
-      says: ":4:13: login.headers.Proxy-X: a recipe may not set"),
+      says: ":4:13: login.headers.Proxy-X: a profile cannot set"),
     Evil(
       name: "command at the top", text: url + "password_command = \"touch /tmp/x\"",
       says: ":2:1: unknown key password_command"),
@@ -133,7 +133,7 @@ import Testing
       says: ":4:1: unknown key login.password_command"),
     Evil(
       name: "secret header", text: url + "[request]\nheaders = { X-API-Key = \"sk_live_1\" }",
-      says: ":3:13: request.headers.X-API-Key: a fixed X-API-Key looks like a secret",
+      says: ":3:13: request.headers.X-API-Key: a fixed value for X-API-Key looks like a secret",
       mend: "{app_key}"),
     Evil(
       name: "secret constant", text: url + "[vars]\nclient_secret = \"s\"",
@@ -141,13 +141,13 @@ import Testing
     Evil(
       name: "refresh token to everybody",
       text: url + "[request]\nheaders = { X = \"{refresh_token}\" }",
-      says: ":3:13: request.headers.X: {refresh_token} may not stand in [request]"),
+      says: ":3:13: request.headers.X: {refresh_token} cannot be used in [request]"),
     Evil(
       name: "password in the URL", text: url + "[login]\npath = \"/x/{password}\"",
-      says: ":3:1: login.path: {password} would stand in URLs", mend: "secrets_in_url"),
+      says: ":3:1: login.path: {password} would be in URLs", mend: "secrets_in_url"),
     Evil(
       name: "host of the server's choice", text: url + "[login]\npath = \"https://{session.h}/\"",
-      says: ":3:1: login.path: nothing may be filled in before the path"),
+      says: ":3:1: login.path: a placeholder cannot come before the path"),
     Evil(
       name: "origins by a pattern", text: url + "[network]\nallow_origins = [\"https://*\"]",
       says: ":3:1: network.allow_origins: "),
@@ -161,12 +161,13 @@ import Testing
     Evil(
       name: "no TOML", text: url + "[login\npath = \"/x\"", says: ":2:7: invalid TOML: expected ]"),
     Evil(name: "no TOML at all", text: "<html>404</html>", says: ":1:1: invalid TOML: "),
-    Evil(name: "empty", text: "", says: "has no url", mend: "url = "),
+    Evil(name: "empty", text: "", says: "url is missing", mend: "url = "),
     Evil(
       name: "deep", text: url + "a = " + String(repeating: "[", count: 30_000),
       says: "nested deeper"),
     Evil(
-      name: "NUL", text: url + "account = \"a\\u0000\"", says: ":2:1: account: must not have a NUL"),
+      name: "NUL", text: url + "account = \"a\\u0000\"",
+      says: ":2:1: account: must not contain a NUL"),
     Evil(
       name: "too large", text: url + "# " + String(repeating: "x", count: 1 << 20),
       says: "larger than"),
@@ -212,14 +213,14 @@ import Testing
         for more in [[], ["--trust"]] {
           try await desk.expectRefusal(
             ["profile", "import", "m\(mode)-\(more.count)", file] + more,
-            "can be written by other users", mend: "chmod go-w \(file)")
+            "is writable by other users", mend: "chmod go-w \(file)")
         }
       }
       chmod(file, 0o640)
       share(desk.box.root + "/team")
       chmod(desk.box.root + "/team", isRoot ? 0o770 : 0o707)
       try await desk.expectRefusal(
-        ["profile", "import", "folder", file], "can be written by other users",
+        ["profile", "import", "folder", file], "is writable by other users",
         mend: "chmod go-w \(desk.box.root)/team")
       chmod(desk.box.root + "/team", 0o750)
       #expect(try await desk.run("profile", "import", "shop", file).status == 0)
@@ -228,7 +229,7 @@ import Testing
         share(desk.box.root + "/" + folder)
         chmod(desk.box.root + "/" + folder, isRoot ? 0o775 : 0o707)
         try await desk.expectRefusal(
-          ["profile", "import", "b", file], "can be written by other users", mend: "chmod go-w")
+          ["profile", "import", "b", file], "is writable by other users", mend: "chmod go-w")
         chmod(desk.box.root + "/" + folder, 0o700)
       }
     }

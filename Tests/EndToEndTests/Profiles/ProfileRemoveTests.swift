@@ -178,7 +178,7 @@ import Testing
           ? ["profile", "add", "x", "--like", name]
           : ["profile", command[0]] + command.dropFirst().filter { $0.hasPrefix("--") }
             + ["--", name] + command.dropFirst().filter { !$0.hasPrefix("--") }
-        try await desk.expectRefusal(words, "is not a name of a profile", mend: "letters")
+        try await desk.expectRefusal(words, "is not a profile name", mend: "letters")
       }
     }
   }

@@ -141,13 +141,13 @@ struct ProfileDesk: Sendable {
       let url = "https://test.shop.example"
       let rows: [(words: [String], says: String, mend: String?)] = [
         (["x", url, "--like", "shpo"], "no profile called shpo; did you mean shop?", "list"),
-        (["x", url, "--like", "../shop"], "is not a name of a profile", "letters"),
+        (["x", url, "--like", "../shop"], "is not a profile name", "letters"),
         (["x", url, "--like", "broken"], "x.toml:2:1: unknown key acount", "account?"),
         (["x", url, "--like", "shop", "--preset", "json"], "exclude each other", nil),
         (["x", url, "--like", "shop", "--from-curl", "-"], "exclude each other", nil),
         (["x", url, "--like", "shop", "--set", "login.pth=/x"], "unknown key login.pth", "path?"),
-        (["shop", url, "--like", "shop"], "shop.toml is already there", "--replace"),
-        (["x.toml", url, "--like", "shop"], "is not a name of a profile", "letters"),
+        (["shop", url, "--like", "shop"], "shop.toml already exists", "--replace"),
+        (["x.toml", url, "--like", "shop"], "is not a profile name", "letters"),
       ]
       for (words, says, mend) in rows {
         try await desk.expectRefusal(["profile", "add"] + words, says, mend: mend)
@@ -160,10 +160,10 @@ struct ProfileDesk: Sendable {
       let path = try desk.write("shop", Self.shop, mode: 0o640)
       let words = ["profile", "add", "shop", "https://new.shop.example", "--preset", "simplejwt"]
       try await desk.expectRefusal(
-        words, "authctl: \(ProfileDesk.shown("shop")) is already there\n", mend: "--replace")
+        words, "authctl: \(ProfileDesk.shown("shop")) already exists\n", mend: "--replace")
       // A wrong profile does not replace a valid one.
       for (wrong, says) in [
-        (["--preset", "simplejtw"], "no preset called simplejtw"),
+        (["--preset", "simplejtw"], "unknown preset simplejtw"),
         (["--set", "session.refused=[200]"], "shop.toml:"),
       ] {
         try await desk.expectRefusal(
@@ -196,13 +196,15 @@ struct ProfileDesk: Sendable {
     ("https:/shop.example", "begin with http:// or https://"),
     ("", "begin with http:// or https://"), ("https://", "no host"), ("https:///v2", "no host"),
     ("https://:443", "no host"), ("https://[::1", "no host"),
-    ("https://ada:s3cr3t-word@shop.example", "no user name or password"),
-    ("https://ada@shop.example/v2", "no user name or password"),
+    ("https://ada:s3cr3t-word@shop.example", "a user name or password"),
+    ("https://ada@shop.example/v2", "a user name or password"),
     ("https://good\\@evil.example", ""), ("https://%65vil.example", "host"),
     ("https://shop example", "host"), ("https://shop.example.", "dot at the end"),
     ("https://shop.example:0", "port"), ("https://shop.example:65536", "port"),
-    ("https://shop.example#top", "no fragment"), ("https://shop.example/v2#", "no fragment"),
-    ("https://shop.example/v2?x=1", "no query"), ("https://shop.example?", "no query"),
+    ("https://shop.example#top", "not have a fragment"),
+    ("https://shop.example/v2#", "not have a fragment"),
+    ("https://shop.example/v2?x=1", "not have a query"),
+    ("https://shop.example?", "not have a query"),
   ]
 
   @Test func addTakesNoWrongURL() async throws {
@@ -236,10 +238,10 @@ struct ProfileDesk: Sendable {
       for (given, mend) in presets {
         try await desk.expectRefusal(
           ["profile", "add", "x", "https://h.example", "--preset", given],
-          "authctl: no preset called \(given)\n", mend: mend)
+          "authctl: unknown preset \(given)\n", mend: mend)
         // A part of a name lists those that have it.
         if given == "GITEA" { continue }
-        try await desk.expectRefusal(["profile", "presets", given], "no preset called", mend: mend)
+        try await desk.expectRefusal(["profile", "presets", given], "unknown preset", mend: mend)
       }
       #expect(desk.everything.isEmpty)
     }
@@ -248,19 +250,21 @@ struct ProfileDesk: Sendable {
   @Test func addTakesNoWrongRecipe() async throws {
     try await ProfileDesk.with { desk in
       let rows: [(words: [String], says: String, mend: String)] = [
-        (["--set", "vars.api_key=sk"], ":5:1: vars.api_key: a fixed api_key", "public = "),
-        (["--set", "login.path=/{vars.t}"], "login.path: nothing fills {vars.t}", "--set vars.t="),
+        (
+          ["--set", "vars.api_key=sk"], ":5:1: vars.api_key: a fixed value for api_key", "public = "
+        ),
+        (["--set", "login.path=/{vars.t}"], "login.path: {vars.t} has no value", "--set vars.t="),
         (["--set", #"login.body={"a":"{nope}"}"#], "unknown placeholder {nope}", "{username}"),
-        (["--body", #"{"a":"{taken.csrf}"}"#], "nothing fills {taken.csrf}", "[prefetch]"),
+        (["--body", #"{"a":"{taken.csrf}"}"#], "{taken.csrf} has no value", "[prefetch]"),
         (["--token-at", "token"], "\"token\" is not a place", "JSON Pointer"),
         (["--set", "session.expired_when=[\"x\"]"], "\"x\" is not a place", "JSON Pointer"),
-        (["--send", "Host: evil.example"], "a recipe may not set this header", ""),
+        (["--send", "Host: evil.example"], "a profile cannot set this header", ""),
         (["--send", "X-API-Key: sk"], "looks like a secret", "{app_key}"),
         (["--set", "otp.when=[\"/x\"]"], "[otp] has no status", "status = [401]"),
-        (["--set", "detect.path=/x"], "[detect] names nothing to look for", "when, or text"),
+        (["--set", "detect.path=/x"], "[detect] has nothing to look for", "when or text"),
         (["--set", "vars=x"], "unknown key vars", ""),
         (["--set", "varz.a=x"], "unknown key varz.a", ""),
-        (["--preset", "parse"], "nothing fills {vars.app_id}", "--set vars.app_id=VALUE"),
+        (["--preset", "parse"], "{vars.app_id} has no value", "--set vars.app_id=VALUE"),
       ]
       for (words, says, mend) in rows {
         let mend = mend.isEmpty ? nil : mend
@@ -354,7 +358,7 @@ struct ProfileDesk: Sendable {
       try desk.write("shop", "url = \"https://h.example\"\n[session]\nrefused = [200] # no\n")
       try await desk.expectRefusal(
         ["profile", "set", "shop", "account=x"],
-        "authctl: \(ProfileDesk.shown("shop")):4:1: session.refused: 200 cannot stand here")
+        "authctl: \(ProfileDesk.shown("shop")):4:1: session.refused: 200 is not allowed")
       let run = try await desk.run("profile", "set", "shop", "session.refused=401")
       #expect(run.status == 0, "\(run.stderr)")
       #expect(
@@ -398,7 +402,7 @@ struct ProfileDesk: Sendable {
         ["profile", "export", "broken"], "broken.toml:4:1: unknown key acount", mend: "account?")
       try await desk.expectRefusal(
         ["profile", "export", "shpo"], "no profile called shpo; did you mean shop?", mend: "list")
-      try await desk.expectRefusal(["profile", "export", "../shop"], "is not a name of a profile")
+      try await desk.expectRefusal(["profile", "export", "../shop"], "is not a profile name")
     }
   }
 }

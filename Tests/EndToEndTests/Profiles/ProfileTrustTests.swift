@@ -38,7 +38,8 @@ import Testing
     Doubtful(
       "client_key", "[network]\nclient_key = \"k.pem\"", told: ["FOLDER/k.pem"],
       stored: "[network]\nclient_key = \"FOLDER/k.pem\""),
-    Doubtful("allow_http", "[network]\nallow_http = true", told: ["allow_http", "in clear"]),
+    Doubtful(
+      "allow_http", "[network]\nallow_http = true", told: ["allow_http", "over plain HTTP"]),
     Doubtful(
       "allow_origins", "[network]\nallow_origins = [\"\(evil)\"]",
       told: ["to \(evil): access token, cookies"]),
@@ -219,7 +220,7 @@ import Testing
         chmod(path, mode)
         let run = try await desk.run("get", "/x", "-p", "./team/shop.toml", env: token)
         #expect(run.status == 2 && run.stdout == "")
-        #expect(run.stderr.contains("can be written by other users\nhint: chmod go-w \(path)\n"))
+        #expect(run.stderr.contains("is writable by other users\nhint: chmod go-w \(path)\n"))
         chmod(path, good)
         #expect(try await desk.run("get", "/x", "-p", "./team/shop.toml", env: token).status == 0)
       }

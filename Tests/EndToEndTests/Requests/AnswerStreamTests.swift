@@ -60,8 +60,8 @@ import Testing
       #expect(run.status == 9 && run.stdout == ":\n\n")
       #expect(
         run.stderr == """
-          authctl: \(api.url) did not answer in time: no byte for 1 s
-          hint: network.idle_timeout in the profile raises the limit
+          authctl: \(api.url) did not answer in time: no data for 1 s
+          hint: raise network.idle_timeout in the profile
 
           """)
     }
@@ -90,7 +90,7 @@ import Testing
         lines[(wiped + 1)...].joined()
           == """
           authctl: \(api.url) did not answer in time
-          hint: raise the limit by -m SECONDS or --connect-timeout SECONDS
+          hint: raise the limit with -m SECONDS or --connect-timeout SECONDS
 
           """, "\(lines)")
     }

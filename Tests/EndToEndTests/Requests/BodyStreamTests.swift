@@ -140,9 +140,9 @@ import Testing
       #expect(run.status == 11 && run.stdout == "")
       #expect(
         run.stderr == """
-          authctl: shop: the token was refused (HTTP 401) and has been renewed; \
-          the body came from a pipe and cannot be sent again
-          hint: run it once more, or send the body from a file
+          authctl: shop: the token was refused (HTTP 401) and has been renewed, \
+          but the body came from a pipe and cannot be sent again
+          hint: run the command again, or send the body from a file
 
           """)
       #expect(bodies(api).count == 1)

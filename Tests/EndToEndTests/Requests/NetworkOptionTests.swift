@@ -42,8 +42,8 @@ import Testing
       #expect(far.status == 13 && far.stdout == "")
       #expect(
         far.stderr == """
-          authctl: refused to send a credential in clear to \(api.url) by the proxy of -x
-          hint: -x '' uses none; https would hide the credential from it
+          authctl: refused to send a credential over plain HTTP to \(api.url) through the proxy of -x
+          hint: use https, or -x '' for no proxy
 
           """)
       for words in [["-x", proxy.url], ["-x" + proxy.authority], ["--proxy=" + proxy.url]] {
@@ -91,9 +91,9 @@ import Testing
       box.canary.watch("a-token-of-ours")
       let user = box.canary.make("proxy")
       let expected = """
-        authctl: the proxy does not let through to https://api.invalid: \
+        authctl: the proxy refused to connect to https://api.invalid: \
         CONNECT tunnel failed, response 407
-        hint: AUTHCTL_PROXY_USER=NAME:PASSWORD is for a proxy that asks who it is
+        hint: set AUTHCTL_PROXY_USER=NAME:PASSWORD to sign in to the proxy
 
         """
       for (words, env) in [
@@ -180,7 +180,7 @@ import Testing
       let address = try #require(Self.ownAddress)
       let far = try box.recorder(at: address, answering: Recorder.ok)
       let refused = """
-        authctl: refused to send a credential in clear to \(address), which is not this machine
+        authctl: refused to send a credential over plain HTTP to \(address), which is not this machine
         hint: use https, or set network.allow_http = true in the profile
 
         """
@@ -307,15 +307,15 @@ import Testing
         (
           ["-x", "http://me:secret@127.0.0.1:1"],
           """
-          -x: no name and password in a proxy's address: every user could read them
-          hint: AUTHCTL_PROXY_USER=NAME:PASSWORD, or --proxy-user-file FILE
+          -x: a proxy address cannot have a name and password, which other users could read
+          hint: use AUTHCTL_PROXY_USER=NAME:PASSWORD or --proxy-user-file FILE
           """
         ),
         (
           ["-x", "ftp://127.0.0.1"],
           """
-          -x ftp://127.0.0.1 is no proxy
-          hint: write [SCHEME://]HOST:PORT; SCHEME: http https socks4 socks4a socks5 socks5h
+          -x: ftp://127.0.0.1 is not a proxy address
+          hint: write [SCHEME://]HOST:PORT; SCHEME is http, https, socks4, socks4a, socks5, socks5h
           """
         ),
         (["--resolve", "api.invalid"], "--resolve api.invalid: write HOST:PORT:ADDRESS"),

@@ -40,7 +40,7 @@ import Testing
         (other.url + "/b", "\(other.url) is not where these pages come from"),
         ("//\(other.authority)/b", "\(other.url) is not where these pages come from"),
         ("https" + api.url.dropFirst(4), "is not where"),
-        ("http://ada@\(api.authority)/", "it must have no user name"),
+        ("http://ada@\(api.authority)/", "it must not contain a user name"),
         ("file:///etc/passwd", "its scheme"),
         ("/a?page=1", "\(api.url)/a \(back)"), ("", "\(api.url)/a \(back)"),
         ("?page=1#top", "\(api.url)/a \(back)"), ("#top", "\(api.url)/a \(back)"),
@@ -118,14 +118,16 @@ import Testing
   @Test func pagesThatAreNotUnderstood() async throws {
     for (body, options, message) in [
       (#"{"a":1}"#, ["--each", "/items"], "the answer has no array at /items: object: a number"),
-      ("<p>", ["--each", "/items"], "the answer is not JSON: a value was expected at byte 0"),
+      ("<p>", ["--each", "/items"], "the answer is not JSON: expected a value at byte 0"),
       (#"{"a":[],"a":[]}"#, ["--each", "/a"], "the answer has a key of /a twice"),
-      ("{", ["--paginate", "--slurp"], "page 1 is not JSON: the text ends early at byte 1"),
-      (#"{"n":2}"#, ["--paginate", "--next", "/n"], "the next page, /n, is no URL: number"),
-      ("{", ["--paginate", "--next", "/n"], "page 1 is not JSON: the text ends early at byte 1"),
+      ("{", ["--paginate", "--slurp"], "page 1 is not JSON: the text is incomplete at byte 1"),
+      (#"{"n":2}"#, ["--paginate", "--next", "/n"], "the next page at /n is not a URL: number"),
+      (
+        "{", ["--paginate", "--next", "/n"], "page 1 is not JSON: the text is incomplete at byte 1"
+      ),
       (
         #"{"n":[2]}"#, ["--paginate", "--next-cursor", "/n=c"],
-        "the cursor, /n, is no text: array"
+        "the cursor at /n is not text: array"
       ),
     ] {
       try await PagesScene.with({ _, _ in .http(200, body) }) { box, _ in

@@ -187,10 +187,10 @@ import Testing
 
   @Test func mistakesInTheRecipe() async throws {
     for (text, message) in [
-      ("next = \"next\"", ":3:1: pages.next: must be a JSON Pointer: /next"),
-      ("cursor = \"/next\"", "pages.cursor: must be POINTER=PARAMETER: /meta/cursor=cursor"),
-      ("next = \"/a\"\ncursor = \"/b=c\"", "pages.cursor: excludes pages.next"),
-      ("nxt = \"/a\"", "unknown key pages.nxt"), ("next = 1", "pages.next: must be text"),
+      ("next = \"next\"", ":3:1: pages.next: must be a JSON Pointer, as in /next"),
+      ("cursor = \"/next\"", "pages.cursor: must be POINTER=PARAMETER, as in /meta/cursor=cursor"),
+      ("next = \"/a\"\ncursor = \"/b=c\"", "pages.cursor: cannot be used together with pages.next"),
+      ("nxt = \"/a\"", "unknown key pages.nxt"), ("next = 1", "pages.next: must be a string"),
     ] {
       try await PagesScene.with(Recorder.ok, profile: "[pages]\n" + text) { box, _ in
         let run = try await box.run("profile", "check", "shop")

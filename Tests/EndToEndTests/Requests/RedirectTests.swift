@@ -128,7 +128,7 @@ import Testing
       let run = try await box.run("get", "-v", "/", env: ["AUTHCTL_TOKEN": token])
       #expect(
         run.stderr.contains(
-          "* redirect to \(b.url)/b?access_token=***&x=1, asked without the credential\n"),
+          "* redirect to \(b.url)/b?access_token=***&x=1, sent without the credential\n"),
         "\(run.stderr)")
     }
   }

@@ -118,7 +118,7 @@ import Testing
     try await with(cut, .http(200, "fine")) { box, api in
       let run = try await box.run("get", "/", "--retry", "1", env: Self.env)
       #expect(run.status == 7 && run.stdout == "half" && api.connections.count == 1, "\(run)")
-      #expect(run.stderr == "authctl: the answer of \(api.url) broke off before its end\n")
+      #expect(run.stderr == "authctl: the answer from \(api.url) is incomplete\n")
     }
     // A file is restarted, and so is a page that is not written yet.
     for options in [["-o", "out"], ["--paginate"], ["--each", ""]] {
@@ -126,7 +126,7 @@ import Testing
         let run = try await box.run(["get", "/", "--retry", "1"] + options, env: Self.env)
         #expect(run.status == 0 && api.connections.count == 2, "\(options): \(run)")
         #expect(
-          run.stderr == "authctl: the answer of \(api.url) broke off before its end: again in 1 s"
+          run.stderr == "authctl: the answer from \(api.url) is incomplete: again in 1 s"
             + " (1 of 1)\n")
         let written = (box.read("home/out") ?? run.stdout).filter { $0 != "\n" }
         #expect(written == (options == ["--each", ""] ? "1" : "[1]"), "\(options)")

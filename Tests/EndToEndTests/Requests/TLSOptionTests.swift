@@ -33,14 +33,14 @@ struct TLSOptionTests {
 
   private static let unknown = """
     authctl: TLS with SERVER failed: SSL certificate problem: self-signed certificate
-    hint: --cacert FILE names the authority that signed its certificate
+    hint: use --cacert FILE to trust the authority that signed the server's certificate
 
     """
 
   private static func noAuthorities(_ path: String, _ why: String, _ source: String) -> String {
     """
     authctl: certificate authorities: \(path): \(why)
-    hint: \(source) names it; nothing else is trusted in its place
+    hint: \(source) sets it; authctl does not fall back to other authorities
 
     """
   }
@@ -97,7 +97,7 @@ struct TLSOptionTests {
             words: ["--cacert", old + ".pem"],
             says: """
               authctl: TLS with SERVER failed: SSL certificate problem: certificate has expired
-              hint: its owner must renew it; see that the clock of this machine is right
+              hint: the server's owner must renew the certificate, unless this machine's clock is wrong
 
               """)
         ])
@@ -114,7 +114,7 @@ struct TLSOptionTests {
       #expect(new.stderr.hasPrefix("authctl: TLS with \(server.url) failed: "), "\(new.stderr)")
       #expect(
         new.stderr.hasSuffix(
-          "\nhint: the port may not speak TLS, or only an older version of it\n"), "\(new.stderr)")
+          "\nhint: the port may not use TLS, or only an old version\n"), "\(new.stderr)")
       let name = try await box.run(
         "get", "/page", "--cacert", own + ".pem",
         env: ["AUTHCTL_TOKEN": "t", "AUTHCTL_URL": "https://localhost:\(server.port)"])
@@ -123,7 +123,7 @@ struct TLSOptionTests {
         name.stderr == """
           authctl: TLS with https://localhost:\(server.port) failed: SSL: no alternative certificate \
           subject name matches target host name 'localhost'
-          hint: use the name that stands in it; --connect-to reaches another machine by that name
+          hint: use the host name in the certificate; --connect-to can send it to another machine
 
           """)
     }
@@ -142,7 +142,7 @@ struct TLSOptionTests {
       let server = try await box.tlsServer(own)
       let wrong = """
         authctl: TLS with SERVER failed: SSL: public key does not match pinned public key
-        hint: --pinnedpubkey names the only key to accept; ask the server's owner whether it changed
+        hint: its key is not that of --pinnedpubkey; ask the server's owner whether it has changed
 
         """
       let warning = "authctl: warning: -k: the certificate of SERVER is not verified\n"
@@ -201,7 +201,7 @@ struct TLSOptionTests {
       func local(_ file: String) -> String {
         """
         authctl: TLS with SERVER failed: unable to set private key file: '\(file)' type PEM
-        hint: --cert FILE and --key FILE name the client's certificate, --pass-file its passphrase
+        hint: give a client certificate with --cert FILE and --key FILE (passphrase: --pass-file FILE)
 
         """
       }
@@ -226,7 +226,7 @@ struct TLSOptionTests {
           Row(
             words: cert + ["--key", box.root + "/loose.key"], status: 2,
             says: """
-              authctl: --key: \(box.root)/loose.key is open to other users (mode 0644)
+              authctl: --key: \(box.root)/loose.key is accessible to other users (mode 0644)
               hint: chmod 600 \(box.root)/loose.key
 
               """),
@@ -235,8 +235,8 @@ struct TLSOptionTests {
       #expect(bare.status == 8 && bare.stdout == "", "\(bare.stderr)")
       #expect(
         bare.stderr.hasSuffix(
-          "\nhint: --cert FILE and --key FILE name the client's certificate, "
-            + "--pass-file its passphrase\n"), "\(bare.stderr)")
+          "\nhint: give a client certificate with --cert FILE and --key FILE "
+            + "(passphrase: --pass-file FILE)\n"), "\(bare.stderr)")
     }
   }
 

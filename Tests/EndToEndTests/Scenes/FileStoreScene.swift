@@ -77,8 +77,8 @@ struct FileShop: Sendable {
   }
 
   static let noKey = """
-    authctl: the sealed files have no key: AUTHCTL_STORE_KEY_FILE is unset
-    hint: (umask 077; head -c 32 /dev/urandom >FILE) makes one; or AUTHCTL_STORE_PASSPHRASE
+    authctl: no key for the sealed files: set AUTHCTL_STORE_KEY_FILE or AUTHCTL_STORE_PASSPHRASE
+    hint: to create a key file, run: (umask 077; head -c 32 /dev/urandom >FILE)
 
     """
 }

@@ -122,9 +122,9 @@ import Testing
       #expect(run.status == 0 && run.stderr == "", "\(run.stderr)")
       #expect(
         run.stdout == """
-          possible: /openapi.json: names another origin, which is not used
+          possible: /openapi.json: names another origin, which authctl does not use
             https://evil.example/token
-          possible: /openapi.json: shows no sign-in; requests carry OAuth 2.0
+          possible: /openapi.json: describes no sign-in; requests carry OAuth 2.0
             its security schemes
 
           """)

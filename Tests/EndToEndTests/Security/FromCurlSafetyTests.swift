@@ -114,7 +114,7 @@ import Testing
       let run = try await box.run("login", "--from-curl", file)
       #expect(run.status == 0 && run.stdout == "", "\(run.stderr)")
       let told = run.stderr.replacing("\n", with: " ")
-      let names = "not taken over: -x, --resolve, --frobnicate, --cert, --noproxy"
+      let names = "left out: -x, --resolve, --frobnicate, --cert, --noproxy"
       #expect(told.contains(names), "\(run.stderr)")
       for quiet in ["--compressed", "--max-time", "-i"] { #expect(!told.contains(" \(quiet)")) }
       #expect(folder(box).count == 1)
@@ -204,16 +204,16 @@ import Testing
     ("rm -rf /", "the command does not begin with curl"),
     ("curl", "the curl command has no URL"),
     ("curl -d 'username=ada&password=pw-1'", "the curl command has no URL"),
-    ("curl URL/login", "the curl command sends no name and no password"),
+    ("curl URL/login", "the curl command sends no user name and no password"),
     ("curl URL/login -d 'a=1&b=2'", "no field of the curl command looks like a password: a, b"),
     (
       "curl URL/login -d 'user=ada&password=one-1&user_password=two-2'",
       "the curl command has several passwords: password, user_password"
     ),
-    ("curl URL/login -d @body.json", "-d: a body from a file cannot be read"),
-    ("curl URL/login --data-binary @-", "--data-binary: a body from a file cannot be read"),
+    ("curl URL/login -d @body.json", "-d: authctl does not read the files of"),
+    ("curl URL/login --data-binary @-", "--data-binary: authctl does not read the files of"),
     ("curl URL/login -T body.json", "-T: "), ("curl -K config", ""), ("curl URL/login -d", ""),
-    ("curl URL/login -u ada:pw-1 --digest", "--digest of the curl command: no recipe signs in"),
+    ("curl URL/login -u ada:pw-1 --digest", "the curl command's --digest is not supported"),
     ("curl 'URL/login -d a=b", ""), ("curl ftp://h.example/login -d 'user=a&password=pw-1'", ""),
     ("curl 'URL/login' -d '{\"user\":\"ada\",\"password\":'", ""),
     ("curl 'URL/login' -d '[{\"user\":\"ada\",\"password\":\"pw-1\"}]'", ""),

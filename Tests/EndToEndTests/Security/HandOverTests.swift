@@ -50,7 +50,7 @@ import Testing
         #expect(run.stdout == "", "\(row.words)")
         #expect(
           run.stderr == """
-            authctl: shop: the session was not made for \(other.url)
+            authctl: shop: the session was not created for \(other.url)
             hint: authctl login -p shop
 
             """, "\(row.words)")
@@ -105,7 +105,7 @@ import Testing
       _ = try await child.readyProcess()
       try box.profile("shop", Scene.profile(other.url))
       try await box.signIn("shop")
-      let wanted = "was not renewed: shop: the session was not made for \(shop.url)\n"
+      let wanted = "was not renewed: shop: the session was not created for \(shop.url)\n"
       let view = await child.until {
         $0.finished || String(decoding: $0.err, as: UTF8.self).hasSuffix(wanted)
       }

@@ -190,7 +190,8 @@ import Testing
       #expect(run.status == 10 && run.stdout == "")
       #expect(
         run.stderr.contains(
-          "warning: login.secrets_in_url: servers and proxies log the secrets in their URLs\n"))
+          "warning: login.secrets_in_url: the URL contains secrets, which servers and proxies log\n"
+        ))
     }
   }
 
@@ -243,11 +244,11 @@ import Testing
       let authorities = "ca_file = \"\(certificate)\""
       let rows: [(before: String, after: String, key: String)] = [
         ("", "allow_http = true\nproxy = \"\(evil.url)\"", "network.allow_http, network.proxy"),
-        ("", authorities, "what is in network.ca_file, network.ca_file"),
+        ("", authorities, "the content of network.ca_file, network.ca_file"),
         ("", "client_cert = \"/c.pem\"", "network.client_cert"),
         ("", "client_key = \"/k.pem\"", "network.client_key"),
         ("allow_http = true", "", "network.allow_http"),
-        (authorities, authorities, "what is in network.ca_file"),
+        (authorities, authorities, "the content of network.ca_file"),
       ]
       let env: [String: String?] = ["AUTHCTL_TRUST": inPlace ? "1" : nil]
       for row in rows {
@@ -260,7 +261,7 @@ import Testing
         try write(row.after)
         if row.before == row.after { try box.write("home/team/ca.pem", "two\n") }
         let count = api.connections.count
-        let sentence = "\(name): changed since the sign-in, so nothing is sent: "
+        let sentence = "\(name): the profile changed after the sign-in, so nothing is sent: "
         let keys = row.key.split(separator: ", ").sorted()
         for words in [["get", "/x"], ["refresh"], ["whoami"], ["post", "/x", "-d", "a"]] {
           let run = try await box.run(words + ["-p", name], env: env)

@@ -64,7 +64,8 @@ struct OtherMachineTests {
 
   @Test func noOptionMakesAnotherMachineThisOne() async throws {
     let there = "\(Self.peer):8080"
-    let refused = "authctl: refused to send a credential in clear to \(Self.peer), which is not "
+    let refused =
+      "authctl: refused to send a credential over plain HTTP to \(Self.peer), which is not "
     let rows: [(url: String, words: [String], env: [String: String], start: String, status: Int32)]
     rows = [
       ("http://localhost:8080", ["--resolve", "localhost:8080:\(Self.peer)"], [:], refused, 13),
@@ -74,28 +75,34 @@ struct OtherMachineTests {
       ("http://127.0.0.1:8080", ["--resolve", "127.0.0.1:8080:\(Self.peer)"], [:], refused, 13),
       (
         "http://localhost:8080", ["--resolve", "localhost:8080:[::ffff:\(Self.peer)]"], [:],
-        "authctl: refused to send a credential in clear to ::ffff:\(Self.peer), which is not ", 13
+        "authctl: refused to send a credential over plain HTTP to ::ffff:\(Self.peer), which is not ",
+        13
       ),
       (
         "http://localhost:8080", ["-x", "http://" + there], [:],
-        "authctl: refused to send a credential in clear to http://localhost:8080 by the proxy", 13
+        "authctl: refused to send a credential over plain HTTP to http://localhost:8080 through the proxy",
+        13
       ),
       (
         "http://localhost:8080", ["-x", "socks5h://" + there], [:],
-        "authctl: refused to send a credential in clear to http://localhost:8080 by the proxy", 13
+        "authctl: refused to send a credential over plain HTTP to http://localhost:8080 through the proxy",
+        13
       ),
-      ("http://" + there, [], [:], "authctl: refused to send a credential in clear to http://", 13),
+      (
+        "http://" + there, [], [:],
+        "authctl: refused to send a credential over plain HTTP to http://", 13
+      ),
       (
         "http://[::ffff:\(Self.peer)]:8080", [], [:],
-        "authctl: refused to send a credential in clear to http://", 13
+        "authctl: refused to send a credential over plain HTTP to http://", 13
       ),
       (
         "http://0:8080", ["--connect-to", "::" + there], [:],
-        "authctl: refused to send a credential in clear to http://0.0.0.0", 13
+        "authctl: refused to send a credential over plain HTTP to http://0.0.0.0", 13
       ),
       (
         "http://foo.localhost:8080", ["--resolve", "foo.localhost:8080:\(Self.peer)"], [:],
-        "authctl: refused to send a credential in clear to http://foo.localhost", 13
+        "authctl: refused to send a credential over plain HTTP to http://foo.localhost", 13
       ),
       // They go to port 8080 of this machine, where nothing listens.
       (

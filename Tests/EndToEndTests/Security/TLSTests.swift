@@ -129,7 +129,7 @@ struct TLSTests {
         let run = try await box.run("get", "--anonymous", url)
         let said = run.stderr.wholeMatch(
           of:
-            /authctl: TLS with (\S+) failed: (?:.*\S)\nhint: the port may not speak TLS, or .*\n/)
+            /authctl: TLS with (\S+) failed: (?:.*\S)\nhint: the port may not use TLS, or .*\n/)
         #expect(said?.1 == Substring(url), "\(run.stderr.debugDescription)")
         #expect(run.stdout == "" && run.status == 8)
       }

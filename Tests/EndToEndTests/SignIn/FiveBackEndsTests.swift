@@ -219,7 +219,7 @@ struct BackEnd: Sendable, CustomTestStringConvertible {
       #expect(run.status == 11 && run.stdout == "")
       #expect(
         run.stderr
-          == "authctl: it: session of ada@example.com was refused by the server (no renewal)\n"
+          == "authctl: it: session of ada@example.com was refused by the server; it cannot be renewed\n"
           + (words.map { "server: \($0)\n" } ?? "")
           + "hint: authctl login -p it -u ada@example.com\n")
       #expect(count == 1)
@@ -245,7 +245,7 @@ struct BackEnd: Sendable, CustomTestStringConvertible {
       let lines = run.stderr.split(separator: "\n")
       #expect(lines.count == 2)
       #expect(lines.first?.hasPrefix("authctl: it: session of ada@example.com expired ") == true)
-      #expect(lines.first?.hasSuffix(" s ago (no renewal)") == true)
+      #expect(lines.first?.hasSuffix(" s ago; it cannot be renewed") == true)
       #expect(lines.last == "hint: authctl login -p it -u ada@example.com")
       #expect(try await api.count("GET \(it.resource)") == 0)
       #expect(try await box.run("token").status == 11)
@@ -300,7 +300,7 @@ struct BackEnd: Sendable, CustomTestStringConvertible {
       #expect(run.status == 11 && run.stdout == "")
       #expect(
         run.stderr == """
-          authctl: it: session of ada@example.com was refused by the server; renewal refused
+          authctl: it: session of ada@example.com was refused by the server; the server refused to renew it
           server: HTTP 401: Unauthorized
           hint: authctl login -p it -u ada@example.com
 
@@ -318,7 +318,7 @@ struct BackEnd: Sendable, CustomTestStringConvertible {
       #expect(run.status == 2 && run.stdout == "")
       #expect(
         run.stderr == """
-          authctl: it: the recipe has no registration
+          authctl: it: this profile has no registration
           hint: if the API has one: authctl profile set it register.path=/PATH
 
           """)

@@ -392,7 +392,7 @@ import Testing
       #expect(run.status == 11 && run.stdout == "")
       #expect(
         run.stderr == """
-          authctl: it: session of eve was refused by the server (no renewal)
+          authctl: it: session of eve was refused by the server; it cannot be renewed
           server: HTTP Token: Access denied.
           hint: authctl login -p it -u eve
 

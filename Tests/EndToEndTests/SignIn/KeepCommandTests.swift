@@ -218,7 +218,7 @@ import Testing
       let run = try await shop.box.run("get", "/me")
       #expect(run.status == 13)
       #expect(run.stdout == "")
-      #expect(run.stderr.contains("the session was not made for \(other.url)"))
+      #expect(run.stderr.contains("the session was not created for \(other.url)"))
       #expect(other.connections.isEmpty)
     }
   }

@@ -137,7 +137,7 @@ import Testing
         #expect(run.status == 15 && run.stdout == "", "\(run.stderr)")
         #expect(run.stderr.hasPrefix("authctl: two: no token in the answer to POST "))
         // There is no profile yet in which to set it.
-        let hint = "\nhint: the same with --set session.access_token=/POINTER\n"
+        let hint = "\nhint: repeat the command with --set session.access_token=/POINTER\n"
         #expect(run.stderr.hasSuffix(hint), "\(run.stderr)")
         #expect(!run.stderr.contains("eyJ"))
       }
@@ -185,7 +185,8 @@ import Testing
       let html = try await attempt("html", api.url)
       #expect(html.status == 15 && !html.stderr.contains("<"))
       #expect(
-        html.stderr.hasSuffix("\nhint: a page answered: this path may be the one for browsers\n"))
+        html.stderr.hasSuffix(
+          "\nhint: the answer is a web page: this path may be for browsers only\n"))
       let gone = try await attempt("gone", "http://127.0.0.1:1")
       #expect(gone.status == 7)
       #expect(

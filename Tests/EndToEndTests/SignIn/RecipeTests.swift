@@ -137,7 +137,7 @@ import Testing
       #expect(run.status == status)
       #expect(
         run.stderr == """
-          authctl: ./ci/shop.toml can be written by other users
+          authctl: ./ci/shop.toml is writable by other users
           hint: chmod go-w \(place.work)/ci/shop.toml
 
           """)

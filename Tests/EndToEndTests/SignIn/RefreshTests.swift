@@ -105,7 +105,7 @@ import Testing
         #expect(run.stdout == "")
         #expect(
           run.stderr
-            == "authctl: shop: session of \(Shop.ada) expired 2 h ago; renewal refused\n"
+            == "authctl: shop: session of \(Shop.ada) expired 2 h ago; the server refused to renew it\n"
             + "server: HTTP 401: Refresh token was already used.\n" + Shop.loginHint)
         #expect(run.status == 11)
         #expect(try await box.items().count <= 1)
@@ -121,7 +121,7 @@ import Testing
         let run = try await shop.box.run("get", "/me")
         #expect(
           run.stderr
-            == "authctl: shop: session of \(Shop.ada) expired 2 h ago; renewal refused\n"
+            == "authctl: shop: session of \(Shop.ada) expired 2 h ago; the server refused to renew it\n"
             + "server: HTTP \(status)\n" + Shop.loginHint)
         #expect(run.status == 11)
         try await shop.clear()

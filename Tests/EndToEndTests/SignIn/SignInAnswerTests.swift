@@ -5,7 +5,8 @@ import Testing
 @Suite struct SignInAnswerTests {
   private static let placeHint =
     "hint: authctl profile set shop session.access_token=/POINTER\n"
-  private static let pageHint = "hint: a page answered: this path may be the one for browsers\n"
+  private static let pageHint =
+    "hint: the answer is a web page: this path may be for browsers only\n"
 
   /// Runs `body` with a shop whose responses the test sets, and a stored session of ada.
   private func withScript(

@@ -13,7 +13,7 @@ import Testing
       let warning =
         store == "file"
         ? ""
-        : "authctl: warning: the store plaintext seals nothing: whoever can read "
+        : "authctl: warning: the store plaintext does not encrypt: anyone who can read "
           + "\(files.sessions) can use the session\n"
       let login = try await files.login()
       #expect(
@@ -197,7 +197,7 @@ import Testing
     try await FileShop.with("plaintext") { files in
       for _ in 0..<2 {
         let login = try await files.login()
-        #expect(login.stderr.contains("warning: the store plaintext seals nothing"))
+        #expect(login.stderr.contains("warning: the store plaintext does not encrypt"))
       }
       #expect(try await files.login("-q").stderr == "")
       #expect(try await files.run("get", "/me").stderr == "")
@@ -229,7 +229,7 @@ import Testing
         #expect(run.stdout == "")
         #expect(
           run.stderr.hasPrefix(
-            "authctl: \(folder) \(kind == "loose" ? "can be written by others" : "is not a folder")"
+            "authctl: \(folder) \(kind == "loose" ? "is writable by other users" : "is not a folder")"
           ),
           "\(run.stderr)")
       }
@@ -275,7 +275,7 @@ import Testing
           run.stderr == """
             authctl: shop: the stored session of ada@example.com was changed or damaged after it \
             was sealed
-            hint: authctl login -p shop -u ada@example.com replaces it
+            hint: to replace it, run: authctl login -p shop -u ada@example.com
 
             """)
         #expect(run.stdout == "" && run.status == 12)

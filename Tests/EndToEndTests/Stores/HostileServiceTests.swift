@@ -140,7 +140,7 @@ import Testing
       try await fails(
         shop,
         saying: "authctl: 10000 items for shop (\(Shop.ada)) in the keyring: \(three), ...\n"
-          + "hint: remove one in seahorse, or all: secret-tool clear xdg:schema"
+          + "hint: remove one in seahorse, or run: secret-tool clear xdg:schema"
           + " io.github.authctl.Session profile shop account \(Shop.ada)\n")
     }
   }
@@ -189,7 +189,7 @@ import Testing
         case "an error":
           "the keyring (\(Self.name)) failed: \(Self.evilShown)hint: authctl doctor"
         default:
-          "the keyring (\(Self.name)) failed: it went away while its dialog was open"
+          "the keyring (\(Self.name)) failed: it stopped while its dialog was open"
             + "hint: authctl doctor"
         }
       #expect(screen == "authctl: " + words)

@@ -107,7 +107,7 @@ import Testing
       #expect(
         get.stderr == """
           authctl: shop: the stored session of ada@example.com was sealed with another key
-          hint: authctl login -p shop -u ada@example.com replaces it
+          hint: to replace it, run: authctl login -p shop -u ada@example.com
 
           """)
       #expect(get.stdout == "" && get.status == 12)
@@ -143,8 +143,8 @@ import Testing
         let run = try await files.box.run(words, env: files.env.merging(both) { $1 })
         #expect(
           run.stderr == """
-            authctl: AUTHCTL_STORE_KEY_FILE and AUTHCTL_STORE_PASSPHRASE are both set
-            hint: unset the one that the sealed files were not made with
+            authctl: AUTHCTL_STORE_KEY_FILE and AUTHCTL_STORE_PASSPHRASE cannot be used together
+            hint: unset the one that did not seal the files
 
             """)
         #expect(run.stdout == "" && run.status == 2)

@@ -9,10 +9,10 @@ import Testing
     + "hint: authctl store unlock --password-stdin, or AUTHCTL_STORE=file (authctl help ci)\n"
   private static let noService =
     "authctl: no Secret Service on this bus (org.freedesktop.secrets)\n"
-    + "hint: apt install gnome-keyring, or AUTHCTL_STORE=file (authctl help ci)\n"
+    + "hint: apt install gnome-keyring, or use AUTHCTL_STORE=file (see authctl help ci)\n"
   private static let noBus =
-    "authctl: no D-Bus session here: DBUS_SESSION_BUS_ADDRESS is unset\n"
-    + "hint: AUTHCTL_TOKEN, or AUTHCTL_STORE=file (authctl help ci)\n"
+    "authctl: no D-Bus session: DBUS_SESSION_BUS_ADDRESS is not set\n"
+    + "hint: use AUTHCTL_TOKEN or AUTHCTL_STORE=file (see authctl help ci)\n"
 
   /// All commands that need the store and must report its failure.
   private static let commands = [

@@ -134,7 +134,7 @@ import Testing
       let run = try await get.finish()
       #expect(run.screen.hasPrefix("authctl: "), "\(run.screen)")
       #expect(
-        run.screen.contains("it went away while its dialog was open")
+        run.screen.contains("it stopped while its dialog was open")
           || run.screen.contains("keyring (gnome-keyring) failed: "), "\(run.screen)")
       #expect(run.status == 12)
       #expect(try await api.counts() == [:])

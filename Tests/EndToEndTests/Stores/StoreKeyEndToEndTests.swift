@@ -91,7 +91,7 @@ import Testing
         let path = try box.write(name, Self.key, mode: mode)
         Self.isRefused(
           try await unlock(path, [:]),
-          "\(path) can be changed by other users (mode 0\(String(mode, radix: 8)))")
+          "\(path) is writable by other users (mode 0\(String(mode, radix: 8)))")
       }
       let foreign = try box.write("foreign", Self.key, mode: 0o644)
       try #require(chown(foreign, 1234, 1234) == 0)
@@ -100,7 +100,7 @@ import Testing
       let own = try box.write("mine", Self.key, mode: 0o644)
       try #require(chown(own, Self.nobody, Self.nobody) == 0)
       Self.isRefused(
-        try await unlock(own, [:]), "\(own) is open to other users (mode 0644)")
+        try await unlock(own, [:]), "\(own) is accessible to other users (mode 0644)")
       chmod(own, 0o600)
       Self.isOpen(try await unlock(own, [:]), "0600")
       let closed = try box.write("closed", Self.key, mode: 0o600)
@@ -127,7 +127,7 @@ import Testing
       if option == "ro" {
         Self.isOpen(run, "read-only")
       } else {
-        Self.isRefused(run, "\(path) is open to other users (mode 0644)")
+        Self.isRefused(run, "\(path) is accessible to other users (mode 0644)")
       }
     }
   }
@@ -163,7 +163,9 @@ import Testing
       let none = try await box.run(
         "store", "unlock", env: Self.variables(box, "/dev/null"))
       Self.isRefused(
-        none, "/dev/null is not a key (0 bytes): 32 bytes, 64 hex digits or 44 base64 characters")
+        none,
+        "/dev/null is not a key (0 bytes): a key has 32 bytes, 64 hex digits or 44 base64 "
+          + "characters")
     }
   }
 
@@ -173,7 +175,7 @@ import Testing
       try files.box.write("state/authctl/key", Self.key)
       Self.isRefused(
         try await files.run("store", "unlock", env: ["AUTHCTL_STORE_KEY_FILE": path]),
-        "\(path) lies in the state folder, beside what it seals")
+        "\(path) is in the state folder, next to the files that it seals")
     }
   }
 

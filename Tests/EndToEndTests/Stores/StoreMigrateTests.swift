@@ -207,8 +207,8 @@ import Testing
       #expect(
         run.stderr == """
           authctl: shop: the stores plaintext and secret-service hold different sessions of \
-          ada@example.com, and neither is newer: both stay
-          hint: to replace both: authctl login -p shop -u ada@example.com
+          ada@example.com, and neither is newer, so both are kept
+          hint: to replace both, run: authctl login -p shop -u ada@example.com
 
           """)
       #expect(try result(run) == "failed")

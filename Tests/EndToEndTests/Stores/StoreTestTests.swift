@@ -87,7 +87,7 @@ import Testing
           ok    bus       \(box.busSocket)
           FAIL  daemon    no Secret Service on this bus (org.freedesktop.secrets)
                           mend: apt install gnome-keyring,
-                                or AUTHCTL_STORE=file (authctl help ci)
+                                or use AUTHCTL_STORE=file (see authctl help ci)
           1 failed, 0 warnings.
 
           """)
@@ -136,7 +136,8 @@ import Testing
       let told = try await box.terminal(["store", "test"])
       #expect(
         told.screen.hasSuffix(
-          "\n                 mend: to make one: authctl store unlock\n1 failed, 0 warnings.\n"),
+          "\n                 mend: to create one, run: authctl store unlock\n1 failed, 0 warnings.\n"
+        ),
         "\(told.screen)")
       let asked = try await box.terminal(["store", "unlock"])
       #expect(asked.screen == "authctl: \(missing)\nhint: \(command)\n")
@@ -182,7 +183,7 @@ import Testing
           "key", "ok", "AUTHCTL_STORE_KEY_FILE: \(files.box.root)/key, mode 0600")
         : Self.check(
           "key", "warn",
-          "the store plaintext seals nothing: whoever can read \(files.sessions) "
+          "the store plaintext does not encrypt: anyone who can read \(files.sessions) "
             + "can use the session")
       #expect(
         try JSON(parsing: run.stdout) == [
@@ -216,17 +217,18 @@ import Testing
           detail: "AUTHCTL_STORE_PASSPHRASE"),
         Row(
           env: none.merging(["AUTHCTL_STORE_PASSPHRASE": "short"]) { $1 }, result: "warn",
-          detail: "AUTHCTL_STORE_PASSPHRASE has fewer than 12 bytes: who gets at the sealed files "
-            + "can try all such passphrases"),
+          detail: "AUTHCTL_STORE_PASSPHRASE has fewer than 12 bytes: anyone with the sealed files "
+            + "can find it by trying all"),
         Row(
           env: none.merging(["CREDENTIALS_DIRECTORY": credentials]) { $1 }, result: "ok",
           detail: "CREDENTIALS_DIRECTORY: \(credentials)/authctl-store-key, mode 0600"),
         Row(
           env: none, result: "fail",
-          detail: "the sealed files have no key: AUTHCTL_STORE_KEY_FILE is unset"),
+          detail:
+            "no key for the sealed files: set AUTHCTL_STORE_KEY_FILE or AUTHCTL_STORE_PASSPHRASE"),
         Row(
           env: ["AUTHCTL_STORE_PASSPHRASE": phrase], result: "fail",
-          detail: "AUTHCTL_STORE_KEY_FILE and AUTHCTL_STORE_PASSPHRASE are both set"),
+          detail: "AUTHCTL_STORE_KEY_FILE and AUTHCTL_STORE_PASSPHRASE cannot be used together"),
         Row(
           env: ["AUTHCTL_STORE_KEY_FILE": "/nowhere"], result: "fail",
           detail: "AUTHCTL_STORE_KEY_FILE: /nowhere: No such file or directory"),
@@ -257,14 +259,14 @@ import Testing
       #expect(
         try await sessions()
           == Self.check(
-            "sessions", "fail", "\(path) is open to other users", hint: "chmod 600 \(path)"))
+            "sessions", "fail", "\(path) is accessible to other users", hint: "chmod 600 \(path)"))
       chmod(path, 0o600)
       let moved = files.sessions + "/" + String(repeating: "0", count: 64) + ".sealed"
       #expect(rename(path, moved) == 0)
       #expect(
         try await sessions()
           == Self.check(
-            "sessions", "fail", "\(moved) is that of another profile or account: it was moved"))
+            "sessions", "fail", "\(moved) belongs to another profile or account: it was moved"))
       try files.overwrite(moved, [1, 2, 3])
       #expect(
         try await sessions() == Self.check("sessions", "fail", "\(moved) is not a sealed file"))
@@ -286,7 +288,8 @@ import Testing
       #expect(
         try JSON(parsing: open.stdout)["checks"]?.elements.last
           == Self.check(
-            "folder", "fail", "\(sessions) can be written by others", hint: "chmod 700 \(sessions)")
+            "folder", "fail", "\(sessions) is writable by other users",
+            hint: "chmod 700 \(sessions)")
       )
       #expect(open.status == 1)
       let nowhere = try await files.run("store", "test", env: ["AUTHCTL_STATE_DIR": "/dev/null/x"])
@@ -294,7 +297,7 @@ import Testing
         nowhere.stdout == """
           ok    store     file
           FAIL  folder    cannot use /dev/null/x: not a directory
-                          mend: AUTHCTL_STATE_DIR names another folder
+                          mend: set AUTHCTL_STATE_DIR to another folder
           1 failed, 0 warnings.
 
           """)

@@ -5,7 +5,7 @@ import Testing
 @Suite struct StoreUnlockTests {
   private static let unlocked = "The Secret Service (gnome-keyring) is unlocked.\n"
   private static let wrong =
-    "authctl: the keyring stayed locked: this is not its password (gnome-keyring, collection"
+    "authctl: the keyring stayed locked: wrong password (gnome-keyring, collection"
     + " \"Login\")\n"
   private static let locked = """
     authctl: the keyring is locked (gnome-keyring, collection "Login")
@@ -169,7 +169,7 @@ import Testing
       let run = try await box.run("store", "unlock", "--password-stdin", stdin: password + "\n")
       #expect(
         run.stderr.hasPrefix("authctl: refused to send the password: "), "\(run.stderr)")
-      #expect(run.stderr.contains("knows no encryption on the bus\n"), "\(run.stderr)")
+      #expect(run.stderr.contains("does not support encryption on the bus\n"), "\(run.stderr)")
       #expect(run.stdout == "" && run.status == 12)
       let members = seen.members.withLock { $0 }
       #expect(members.contains("OpenSession"))
@@ -190,7 +190,7 @@ import Testing
       #expect(
         wrong.stderr == """
           authctl: shop: the stored session of ada@example.com was sealed with another key
-          hint: authctl login -p shop -u ada@example.com replaces it
+          hint: to replace it, run: authctl login -p shop -u ada@example.com
 
           """)
       #expect(wrong.stdout == "" && wrong.status == 12)

@@ -34,7 +34,7 @@ enum ConfigFolder {
       contents = try Descriptor.contents(descriptor, limit: largestFile)
     } catch { throw failure("cannot read \(label)", error.number) }
     guard contents.count <= largestFile else {
-      throw Failure(.usage, "\(label): larger than 1 MiB")
+      throw Failure(.usage, "\(label) is larger than 1 MiB")
     }
     guard let text = contents.withBytes({ String(validating: $0, as: UTF8.self) }) else {
       throw Failure(.usage, "\(label) is not UTF-8 text")
@@ -42,7 +42,7 @@ enum ConfigFolder {
     return text
   }
 
-  /// Throws when anybody but this user and root may change the folder; accepts a missing one.
+  /// Throws if anyone but this user and root may change the folder; accepts a missing one.
   static func checkFolder(_ path: String) throws(Failure) {
     var status = stat()
     guard stat(path, &status) == 0 else { return }
@@ -55,16 +55,16 @@ enum ConfigFolder {
     let ownership = Ownership(status)
     guard ownership.isOwnOrRoots else {
       throw Failure(
-        .usage, "\(label) belongs to user \(ownership.owner), neither to you nor to root",
+        .usage, "\(label) belongs to user \(ownership.owner), not to you or root",
         hint: DisplayText.shellCommand(["chown", "\(geteuid())", path]))
     }
     guard !ownership.isWritableByOtherUsers else {
       // A shared folder such as /tmp keeps its mode.
       let isShared = status.st_mode & S_IFMT == S_IFDIR && status.st_mode & S_ISVTX != 0
       throw Failure(
-        .usage, "\(label) can be written by other users",
+        .usage, "\(label) is writable by other users",
         hint: isShared
-          ? "keep the file in a folder of your own"
+          ? "keep the file in a folder that you own"
           : DisplayText.shellCommand(["chmod", "go-w", path]))
     }
   }
@@ -89,14 +89,14 @@ enum ConfigFolder {
     do throws(SystemError) {
       let name = ".authctl-\(String(UInt64.random(in: 0 ... .max), radix: 36))"
       file = try AtomicFile(target, temporary: "\(folder)/\(name)")
-    } catch { throw unwritable("cannot write in \(folder)", error.number) }
+    } catch { throw unwritable("cannot write to \(folder)", error.number) }
     do throws(SystemError) {
       try Secret(text).withBytes { (bytes) throws(SystemError) in try file.write(bytes) }
       guard fchmod(file.descriptor, mode) == 0 else { throw SystemError(errno) }
       try file.commit(isSynced: true, isReplacing: replacing)
     } catch {
       if error.number == EEXIST, !replacing {
-        throw Failure(.usage, "\(label) is already there")
+        throw Failure(.usage, "\(label) already exists")
       }
       throw failure("cannot write \(label)", error.number)
     }
@@ -148,15 +148,15 @@ enum ConfigFolder {
     if stat(path, &status) == 0 {
       guard Ownership(status).isOwnOrRoots else {
         throw Failure(
-          .usage, "\(path) belongs to user \(status.st_uid), neither to you nor to root",
-          hint: "with sudo use sudo -H, or set AUTHCTL_CONFIG_DIR")
+          .usage, "\(path) belongs to user \(status.st_uid), not to you or root",
+          hint: "with sudo, use sudo -H or set AUTHCTL_CONFIG_DIR")
       }
       return
     }
     let above = parentFolder(of: path)
     if above != path { try makeFolders(above) }
     guard mkdir(path, 0o700) == 0 || errno == EEXIST else {
-      throw unwritable("cannot make the folder \(path)", errno)
+      throw unwritable("cannot create the folder \(path)", errno)
     }
   }
 
@@ -165,7 +165,7 @@ enum ConfigFolder {
     if access(path, W_OK) == 0 { return }
     let code = errno
     let above = parentFolder(of: path)
-    guard code == ENOENT, above != path else { throw unwritable("cannot write in \(path)", code) }
+    guard code == ENOENT, above != path else { throw unwritable("cannot write to \(path)", code) }
     try checkWritable(above)
   }
 
@@ -213,7 +213,7 @@ enum ConfigFolder {
 
   private static func unwritable(_ message: String, _ code: Int32) -> Failure {
     var failure = failure(message, code)
-    failure.hint = "AUTHCTL_CONFIG_DIR names another folder"
+    failure.hint = "set AUTHCTL_CONFIG_DIR to another folder"
     return failure
   }
 

@@ -20,7 +20,7 @@ package enum FileLock {
     guard descriptor >= 0 else {
       throw Failure(
         .storeMissing,
-        "cannot use the lock \(path): \(String(cString: strerror(errno)).asciiLowercased)")
+        "cannot open the lock file \(path): \(String(cString: strerror(errno)).asciiLowercased)")
     }
     defer { close(descriptor) }
     try acquire(descriptor, path: path, whose: profile, timeout: timeout)
@@ -34,13 +34,13 @@ package enum FileLock {
     case 0: return
     case EWOULDBLOCK:
       throw Failure(
-        .timeout, "\(profile): another authctl has held the lock of this session for too long",
-        hint: "--lock-timeout SECONDS waits longer; is it stopped (Ctrl-Z)?")
+        .timeout, "\(profile): timed out waiting for another authctl that is using this session",
+        hint: "use --lock-timeout SECONDS to wait longer; is a job stopped (Ctrl-Z)?")
     case let number:
       throw Failure(
         .storeMissing,
         "cannot lock \(path): \(String(cString: strerror(number)).asciiLowercased)",
-        hint: "AUTHCTL_STATE_DIR names another folder")
+        hint: "set AUTHCTL_STATE_DIR to another folder")
     }
   }
 
@@ -74,8 +74,8 @@ package enum FileLock {
       let runtime = "/run/user/\(geteuid())/authctl"
       do throws(Failure) { try StateFolder.prepare(runtime) } catch {
         throw Failure(
-          .storeMissing, "the state folder cannot be written: \(DisplayText.oneLine(folder))",
-          hint: "AUTHCTL_STATE_DIR names another folder")
+          .storeMissing, "cannot write to the state folder: \(DisplayText.oneLine(folder))",
+          hint: "set AUTHCTL_STATE_DIR to another folder")
       }
       return runtime
     }

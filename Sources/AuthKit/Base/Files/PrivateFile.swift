@@ -52,17 +52,17 @@ package struct PrivateFile: ~Copyable {
     if ownership.isOwn {
       guard ownership.isOpenToOthers else { return }
       throw Failure(
-        .usage, "\(shown) is open to other users (\(octal))",
+        .usage, "\(shown) is accessible to other users (\(octal))",
         hint: DisplayText.shellCommand(["chmod", "600", path]))
     }
     guard ownership.isOwnOrRoots else {
       throw Failure(
         .usage, "\(shown) belongs to another user (uid \(ownership.owner))",
-        hint: "use a file of your own with mode 0600")
+        hint: "use a file that you own, with mode 0600")
     }
     guard ownership.isWritableByGroupOrOthers else { return }
     throw Failure(
-      .usage, "\(shown) can be changed by other users (\(octal))",
+      .usage, "\(shown) is writable by other users (\(octal))",
       hint: DisplayText.shellCommand(["sudo", "chmod", "go-w", path]))
   }
 

@@ -59,20 +59,20 @@ enum StateFolder {
     guard status.st_mode & S_IFMT == S_IFDIR, ownership.isOwn else { throw foreign(folder) }
     guard !ownership.isWritableByGroupOrOthers else {
       throw Failure(
-        .storeMissing, "\(folder) can be written by others",
+        .storeMissing, "\(folder) is writable by other users",
         hint: DisplayText.shellCommand(["chmod", "700", folder]))
     }
   }
 
   private static func foreign(_ folder: String) -> Failure {
     Failure(
-      .storeMissing, "\(DisplayText.oneLine(folder)) is not a folder of yours",
-      hint: "with sudo use sudo -H, or set AUTHCTL_STATE_DIR")
+      .storeMissing, "\(DisplayText.oneLine(folder)) is not a folder that you own",
+      hint: "with sudo, use sudo -H or set AUTHCTL_STATE_DIR")
   }
 
   private static func unusable(_ path: String, _ number: Int32) -> Failure {
     Failure(
       .failed, "cannot use \(path): \(String(cString: strerror(number)).asciiLowercased)",
-      hint: "AUTHCTL_STATE_DIR names another folder")
+      hint: "set AUTHCTL_STATE_DIR to another folder")
   }
 }

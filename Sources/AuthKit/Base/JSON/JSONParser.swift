@@ -110,7 +110,7 @@ private struct JSONParser {
     skipSpace()
     let value = try value(depth: 0)
     skipSpace()
-    guard next == nil else { throw error("more text after the end of the value") }
+    guard next == nil else { throw error("unexpected text after the value") }
     return value
   }
 
@@ -124,7 +124,7 @@ private struct JSONParser {
   }
 
   private var errorAtEnd: JSONError {
-    let message = bytes.isEmpty ? "the text is empty" : "the text ends early"
+    let message = bytes.isEmpty ? "the text is empty" : "the text is incomplete"
     return JSONError(message: message, offset: position)
   }
 
@@ -150,7 +150,7 @@ private struct JSONParser {
     case UInt8(ascii: "f"): return try word("false", .bool(false))
     case UInt8(ascii: "n"): return try word("null", .null)
     case UInt8(ascii: "-"), UInt8(ascii: "0")...UInt8(ascii: "9"): return try number()
-    default: throw error("a value was expected")
+    default: throw error("expected a value")
     }
   }
 
@@ -162,16 +162,16 @@ private struct JSONParser {
     _ = try keeps(Self.headerSize)
     while true {
       skipSpace()
-      guard next == UInt8(ascii: "\"") else { throw error("a key in quotes was expected") }
+      guard next == UInt8(ascii: "\"") else { throw error("expected a key in quotes") }
       let key = try string()
       skipSpace()
-      guard skip(UInt8(ascii: ":")) else { throw error("a colon was expected") }
+      guard skip(UInt8(ascii: ":")) else { throw error("expected a colon") }
       skipSpace()
       let value = try value(depth: depth)
       if try keeps(Self.memberSize) { members.append((key, value)) }
       skipSpace()
       if skip(UInt8(ascii: "}")) { return .object(members) }
-      guard skip(UInt8(ascii: ",")) else { throw error("a comma or } was expected") }
+      guard skip(UInt8(ascii: ",")) else { throw error("expected , or }") }
     }
   }
 
@@ -187,7 +187,7 @@ private struct JSONParser {
       if try keeps(Self.elementSize) { elements.append(value) }
       skipSpace()
       if skip(UInt8(ascii: "]")) { return .array(elements) }
-      guard skip(UInt8(ascii: ",")) else { throw error("a comma or ] was expected") }
+      guard skip(UInt8(ascii: ",")) else { throw error("expected , or ]") }
     }
   }
 
@@ -203,7 +203,7 @@ private struct JSONParser {
   {
     let start = position
     for index in 0..<word.utf8CodeUnitCount where !skip(word.utf8Start[index]) {
-      throw error("a value was expected", at: start)
+      throw error("expected a value", at: start)
     }
     return value
   }
@@ -224,7 +224,7 @@ private struct JSONParser {
   private mutating func digits() throws(JSONError) {
     let start = position
     while let byte = next, UInt8(ascii: "0")...UInt8(ascii: "9") ~= byte { position += 1 }
-    guard position > start else { throw error("a digit was expected") }
+    guard position > start else { throw error("expected a digit") }
   }
 
   /// Takes a text from the budget; up to 15 bytes are stored within the value.
@@ -277,11 +277,11 @@ private struct JSONParser {
     _ bytes: UnsafeRawBufferPointer, start: Int
   ) throws(JSONError) -> String {
     guard try keepsText(bytes.count) else {
-      guard bytes.isUTF8 else { throw error("not UTF-8 in the string", at: start) }
+      guard bytes.isUTF8 else { throw error("invalid UTF-8 in a string", at: start) }
       return ""
     }
     guard let text = String(validating: bytes, as: UTF8.self) else {
-      throw error("not UTF-8 in the string", at: start)
+      throw error("invalid UTF-8 in a string", at: start)
     }
     return text
   }
@@ -311,7 +311,7 @@ private struct JSONParser {
       // A low surrogate that came first is no scalar either.
       guard let scalar = Unicode.Scalar(code) else { throw error("a lone surrogate", at: start) }
       out.append(contentsOf: scalar.utf8)
-    default: throw error("an unknown escape", at: start)
+    default: throw error("unknown escape", at: start)
     }
   }
 
@@ -319,7 +319,7 @@ private struct JSONParser {
     var code: UInt16 = 0
     for _ in 0..<4 {
       guard let byte = next, let digit = hexValue(byte) else {
-        throw error("a hexadecimal digit was expected")
+        throw error("expected a hexadecimal digit")
       }
       code = code << 4 | UInt16(digit)
       position += 1

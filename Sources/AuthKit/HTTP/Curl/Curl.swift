@@ -40,7 +40,9 @@ package final class CurlClient {
 
   init() throws(Failure) {
     curl = try openedLibcurl()
-    guard let easy = curl.curl_easy_init() else { throw Failure(.failed, "libcurl did not start") }
+    guard let easy = curl.curl_easy_init() else {
+      throw Failure(.failed, "libcurl cannot be initialized")
+    }
     self.easy = easy
     systemAuthorities = Self.systemAuthorities(easy, curl)
     receiver = .allocate(capacity: 1)
@@ -220,22 +222,22 @@ package final class CurlClient {
     case CURLE_ABORTED_BY_CALLBACK:
       let limit = JSONValue.number(receiver.settings.idleTimeout).serialized()
       failure = Failure(
-        .timeout, "\(origin) did not answer in time: no byte for \(limit) s",
-        hint: "network.idle_timeout in the profile raises the limit")
+        .timeout, "\(origin) did not answer in time: no data for \(limit) s",
+        hint: "raise network.idle_timeout in the profile")
     case CURLE_OPERATION_TIMEDOUT:
       failure = Failure(
         .timeout, "\(origin) did not answer in time",
-        hint: "raise the limit by -m SECONDS or --connect-timeout SECONDS")
+        hint: "raise the limit with -m SECONDS or --connect-timeout SECONDS")
     case CURLE_COULDNT_RESOLVE_HOST:
       failure = Failure(.network, "cannot reach \(origin): host name not found")
     case CURLE_COULDNT_RESOLVE_PROXY:
-      failure = Failure(.network, "cannot reach \(origin): the proxy's name was not found")
+      failure = Failure(.network, "cannot reach \(origin): proxy host name not found")
     case CURLE_COULDNT_CONNECT:
       var number = 0
       authctl_curl_get_long(easy, CURLINFO_OS_ERRNO, &number)
       let reason =
         number > 0 && number < 200 ? String(cString: strerror(Int32(number))) : "could not connect"
-      let socket = receiver.settings.unixSocket.map { " by \(DisplayText.oneLine($0))" } ?? ""
+      let socket = receiver.settings.unixSocket.map { " through \(DisplayText.oneLine($0))" } ?? ""
       failure = Failure(.network, "cannot reach \(origin)\(socket): \(reason.asciiLowercased)")
     case CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CONNECT_ERROR, CURLE_SSL_CERTPROBLEM,
       CURLE_SSL_CIPHER, CURLE_SSL_CACERT_BADFILE, CURLE_SSL_ISSUER_ERROR, CURLE_SSL_CRL_BADFILE,
@@ -255,7 +257,7 @@ package final class CurlClient {
         .network, "the answer of \(origin) is not encoded as its Content-Encoding says",
         hint: "a request with --raw takes it as it is")
     case CURLE_PARTIAL_FILE:
-      failure = Failure(.network, "the answer of \(origin) broke off before its end")
+      failure = Failure(.network, "the answer from \(origin) is incomplete")
     default:
       failure = Failure(.network, "the request to \(origin) failed: \(words)")
     }
@@ -354,7 +356,8 @@ private struct Receiver {
       !Origin.isLoopbackAddress(peer)
     else { return true }
     failure = Failure(
-      .originRefused, "refused to send a credential in clear to \(peer), which is not this machine",
+      .originRefused,
+      "refused to send a credential over plain HTTP to \(peer), which is not this machine",
       hint: "use https, or set network.allow_http = true in the profile")
     return false
   }
@@ -388,7 +391,7 @@ private struct Receiver {
 
   /// Checks that a head was received: HTTP/1 and later always send one, and HTTP/0.9 is off.
   func finish() throws(Failure) {
-    if !headIsComplete { throw Failure(.network, "the answer broke off before its end") }
+    if !headIsComplete { throw Failure(.network, "the answer is incomplete") }
   }
 
   private mutating func attempt(

@@ -11,7 +11,7 @@ final class CurlMulti {
   init(connections: Int) throws(Failure) {
     curl = try openedLibcurl()
     guard let multi = curl.curl_multi_init() else {
-      throw Failure(.failed, "libcurl did not start")
+      throw Failure(.failed, "libcurl cannot be initialized")
     }
     self.multi = multi
     authctl_curl_set_multi_long(multi, CURLMOPT_MAXCONNECTS, connections)
@@ -77,6 +77,6 @@ final class CurlMulti {
   private func check(_ code: CURLMcode) throws(Failure) {
     guard code != CURLM_OK else { return }
     let words = curl.curl_multi_strerror(code).map { String(cString: $0) } ?? "\(code.rawValue)"
-    throw Failure(.failed, "libcurl: \(words)")
+    throw Failure(.failed, "libcurl failed: \(words)")
   }
 }

@@ -158,15 +158,15 @@ enum TLSAdvice {
   private static func hint(_ problem: Failure.TLSProblem) -> String {
     switch problem {
     case .pinnedKey:
-      "--pinnedpubkey names the only key to accept; ask the server's owner whether it changed"
+      "its key is not that of --pinnedpubkey; ask the server's owner whether it has changed"
     case .clientCertificate:
-      "--cert FILE and --key FILE name the client's certificate, --pass-file its passphrase"
+      "give a client certificate with --cert FILE and --key FILE (passphrase: --pass-file FILE)"
     case .expired, .notYetValid:
-      "its owner must renew it; see that the clock of this machine is right"
+      "the server's owner must renew the certificate, unless this machine's clock is wrong"
     case .hostName:
-      "use the name that stands in it; --connect-to reaches another machine by that name"
-    case .protocolVersion: "the port may not speak TLS, or only an older version of it"
-    case .authority: "--cacert FILE names the authority that signed its certificate"
+      "use the host name in the certificate; --connect-to can send it to another machine"
+    case .protocolVersion: "the port may not use TLS, or only an old version"
+    case .authority: "use --cacert FILE to trust the authority that signed the server's certificate"
     }
   }
 }
@@ -180,11 +180,11 @@ enum ProxyAdvice {
   static func failure(_ detail: String, _ origin: String) -> Failure {
     Failure(
       .network,
-      "the proxy does not let through to \(origin): "
+      "the proxy refused to connect to \(origin): "
         + DisplayText.oneLine(detail, limit: 100),
       hint: detail.utf8Contains("407")
-        ? "AUTHCTL_PROXY_USER=NAME:PASSWORD is for a proxy that asks who it is"
-        : "-x and --noproxy, HTTPS_PROXY and NO_PROXY say which proxy is used")
+        ? "set AUTHCTL_PROXY_USER=NAME:PASSWORD to sign in to the proxy"
+        : "choose the proxy with -x, --noproxy, HTTPS_PROXY and NO_PROXY")
   }
 }
 

@@ -13,7 +13,7 @@ extension CurlClient {
     authctl_curl_set_long(easy, CURLOPT_NOBODY, 0)
     authctl_curl_set_long(easy, CURLOPT_HTTPGET, 1)
     for upload in request.uploads where !upload.rewind() {
-      throw Failure(.failed, "the request's body cannot be sent again: a part of it has gone")
+      throw Failure(.failed, "the request's body cannot be sent again: part of it has been sent")
     }
     if let body = request.body {
       body.withBytes {

@@ -125,7 +125,9 @@ extension URLText {
     guard let start = authorityStart(bytes) else {
       return "it does not begin with http:// or https://"
     }
-    if bytes.contains(where: { $0 < 0x20 || $0 == 0x7F }) { return "it holds a control character" }
+    if bytes.contains(where: { $0 < 0x20 || $0 == 0x7F }) {
+      return "it contains a control character"
+    }
     let end = bytes[start...].firstIndex { "/?#".utf8.contains($0) } ?? bytes.count
     return problemOfAuthority(bytes[start..<end]).map { "it \($0)" }
   }

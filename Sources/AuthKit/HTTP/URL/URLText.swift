@@ -7,8 +7,8 @@ package enum URLText {
     guard let start = authorityStart(bytes) else { return "must begin with http:// or https://" }
     let end = bytes[start...].firstIndex { $0 == slash } ?? bytes.count
     let hasMark = { (mark: UInt8) in bytes[start...].contains(mark) }
-    if hasMark(UInt8(ascii: "?")) { return "must have no query" }
-    if hasMark(UInt8(ascii: "#")) { return "must have no fragment" }
+    if hasMark(UInt8(ascii: "?")) { return "must not have a query" }
+    if hasMark(UInt8(ascii: "#")) { return "must not have a fragment" }
     return problemOfAuthority(bytes[start..<end]) ?? problemOfPath(bytes[end...])
   }
 
@@ -18,7 +18,7 @@ package enum URLText {
     guard let start = authorityStart(bytes) else { return "must begin with http:// or https://" }
     if bytes[start...].contains(UInt8(ascii: "*")) { return "no wildcard is allowed" }
     if bytes[start...].contains(where: { $0 == slash || $0 == 0x3F || $0 == 0x23 }) {
-      return "must be scheme://host or scheme://host:port, nothing behind it"
+      return "must be only scheme://host or scheme://host:port"
     }
     return problemOfAuthority(bytes[start...])
   }
@@ -31,7 +31,7 @@ package enum URLText {
     if let start = authorityStart(bytes) {
       let end = bytes[start...].firstIndex { $0 == slash } ?? bytes.count
       // Otherwise a value could become a part of the host (rule A9).
-      if end == bytes.count, !isWhole { return "nothing may be filled in before the path" }
+      if end == bytes.count, !isWhole { return "a placeholder cannot come before the path" }
       return problemOfAuthority(bytes[start..<end]) ?? problemOfPath(bytes[end...])
     }
     guard bytes.first == slash else {
@@ -46,11 +46,11 @@ package enum URLText {
   static func problemOfPath(_ bytes: ArraySlice<UInt8>) -> String? {
     for byte in bytes {
       switch byte {
-      case UInt8(ascii: "?"): return "must hold no ?: write query = { name = \"value\" }"
-      case UInt8(ascii: "#"): return "must hold no #"
-      case UInt8(ascii: "\\"): return "must hold no backslash"
+      case UInt8(ascii: "?"): return "must not contain ?; write query = { name = \"value\" }"
+      case UInt8(ascii: "#"): return "must not contain #"
+      case UInt8(ascii: "\\"): return "must not contain a backslash"
       case 0x21...0x7E: continue
-      default: return "must be printable ASCII: percent-encode the rest"
+      default: return "must be printable ASCII; percent-encode everything else"
       }
     }
     return nil
@@ -78,13 +78,13 @@ package enum URLText {
   }
 
   static func problemOfAuthority(_ bytes: ArraySlice<UInt8>) -> String? {
-    if bytes.contains(UInt8(ascii: "@")) { return "must have no user name or password in it" }
+    if bytes.contains(UInt8(ascii: "@")) { return "must not contain a user name or password" }
     for byte in bytes {
       switch byte {
       case 0...0x20, 0x7F, UInt8(ascii: "\\"), UInt8(ascii: "%"), UInt8(ascii: "\""),
         UInt8(ascii: "<"), UInt8(ascii: ">"), UInt8(ascii: "{"), UInt8(ascii: "}"),
         UInt8(ascii: "|"), UInt8(ascii: "^"), UInt8(ascii: "`"), UInt8(ascii: "*"):
-        return "has a byte in its host that no host has"
+        return "has an invalid character in its host"
       default: continue
       }
     }

@@ -53,7 +53,7 @@ package final class WebURL {
     if let opened { return opened }
     let read = try WebURL(reading: text, .person)
     guard read.origin == origin, read.text.utf8.elementsEqual(text.utf8) else {
-      throw Self.refusal(text, "libcurl reads it in another way", .person)
+      throw Self.refusal(text, "libcurl reads it differently", .person)
     }
     swap(&opened, &read.opened)
     guard let opened else { throw Failure(.failed, "out of memory") }
@@ -70,7 +70,7 @@ package final class WebURL {
     } else if reference.utf8.starts(with: "//".utf8) {
       reason = URLText.rejectionReason(of: origin.scheme + ":" + reference)
     } else if reference.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) {
-      reason = "it holds a control character"
+      reason = "it contains a control character"
     }
     if let reason { throw Self.refusal(reference, reason, source) }
     let curl = try openedLibcurl()
@@ -138,7 +138,7 @@ package final class WebURL {
       .map { $0.isASCII ? String($0) : $0.escaped(asASCII: true) }.joined()
     return switch source {
     case .person: Failure(.usage, "\(shown): \(why)", hint: "write https://HOST/PATH")
-    case .server: Failure(.originRefused, "the server named the URL \(shown): \(why)")
+    case .server: Failure(.originRefused, "refused the server's URL \(shown): \(why)")
     }
   }
 

@@ -2,10 +2,10 @@
 struct TOMLScalar {
   /// The error in a word.
   enum Mistake: String, Error {
-    case unknown = "expected a value; text is written in quotation marks"
-    case number = "not a number as TOML writes it"
-    case range = "a whole number that does not fit into 64 bits"
-    case date = "not a date or a time"
+    case unknown = "expected a value; strings need quotation marks"
+    case number = "not a valid TOML number"
+    case range = "an integer that does not fit in 64 bits"
+    case date = "not a valid date or time"
   }
 
   private var rest: ArraySlice<UInt8>

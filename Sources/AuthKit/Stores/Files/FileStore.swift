@@ -34,7 +34,8 @@ package final class FileStore: SessionStore {
   /// Warns that plain files are not sealed, or that a passphrase is short.
   package var caution: String? {
     if let key { return key.caution }
-    return "the store plaintext seals nothing: whoever can read \(shownFolder) can use the session"
+    return
+      "the store plaintext does not encrypt: anyone who can read \(shownFolder) can use the session"
   }
 
   var suffix: String { "." + (key == nil ? "plaintext" : "sealed") }
@@ -42,7 +43,7 @@ package final class FileStore: SessionStore {
   /// With a NUL in a name, two pairs of names could have the same hash.
   private func fileName(_ profile: String, _ account: String) throws(Failure) -> String {
     guard !profile.utf8.contains(0), !account.utf8.contains(0) else {
-      throw Failure(.failed, "a name with a NUL byte cannot be kept in a file")
+      throw Failure(.failed, "a name with a NUL byte cannot be stored in a file")
     }
     return try FileLock.fileName(profile: profile, account: account) + suffix
   }
@@ -77,7 +78,7 @@ package final class FileStore: SessionStore {
       failure.hint =
         failure.hint
         ?? Suggestion.login(profile, account: account).command
-        .map { "\($0) replaces it" }
+        .map { "to replace it, run: \($0)" }
       throw failure
     }
   }
@@ -141,7 +142,7 @@ package final class FileStore: SessionStore {
         session.account.utf8.elementsEqual(account.utf8)
       else {
         throw Failure(
-          .storeMissing, "\(label) is that of another profile or account: its file was moved")
+          .storeMissing, "\(label) belongs to another profile or account: its file was moved")
       }
     }
     guard let key else {
@@ -206,7 +207,7 @@ private enum PlainFile {
       let json = try? JSONValue.parse(UnsafeRawBufferPointer(rebasing: bytes[..<end])),
       json["authctl"]?.double == 1, let session = SessionKey(json), bytes.count > end + 1,
       bytes.last == UInt8(ascii: "\n")
-    else { throw Failure(.storeMissing, "\(label) is not a plain file of authctl") }
+    else { throw Failure(.storeMissing, "\(label) is not a plaintext file of authctl") }
     return (session, UnsafeRawBufferPointer(rebasing: bytes[(end + 1)...].dropLast()))
   }
 }

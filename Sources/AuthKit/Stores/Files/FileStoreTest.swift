@@ -27,7 +27,8 @@ extension FileStore {
       return Check(.folder, .ok, detail, brief: shownFolder)
     }
     return Check(
-      .folder, .warn, detail + ": others can see how many sessions there are", brief: shownFolder,
+      .folder, .warn, detail + ": other users can see how many sessions there are",
+      brief: shownFolder,
       hint: DisplayText.shellCommand(["chmod", "700", folder]))
   }
 
@@ -37,7 +38,7 @@ extension FileStore {
       let place = try key.place()
       _ = try key.keyForWriting { () throws(Failure) in try self.derivations(in: folder) }
       return key.caution.map { Check(.key, .warn, $0) }
-        ?? Check(.key, .ok, place, brief: "key by \(place)")
+        ?? Check(.key, .ok, place, brief: "key from \(place)")
     } catch {
       return Check(.key, error)
     }
@@ -75,7 +76,7 @@ extension FileStore {
     let label = folder.place(name)
     let session = try header(of: bytes, label: label).session
     guard try isNamed(name, after: session) else {
-      throw Failure(.storeMissing, "\(label) is that of another profile or account: it was moved")
+      throw Failure(.storeMissing, "\(label) belongs to another profile or account: it was moved")
     }
   }
 
@@ -90,14 +91,14 @@ extension FileStore {
         defer { _ = try? folder.remove(name) }
         try self.write(value, of: session, as: name, in: folder)
         guard let content = try folder.read(name) else {
-          throw Failure(.storeMissing, "what was written is not there")
+          throw Failure(.storeMissing, "the probe was written, but it is not there")
         }
         let isSame = try content.withBytes { (bytes) throws(Failure) in
           try self.payload(bytes, of: session.profile, session.account).withBytes { read in
             value.withBytes { read.elementsEqual($0) }
           }
         }
-        guard isSame else { throw Failure(.storeMissing, "what was written came back changed") }
+        guard isSame else { throw Failure(.storeMissing, "the probe came back changed") }
       }
       return Check(.probe, .ok, "written, read and deleted", brief: "a probe works")
     } catch {

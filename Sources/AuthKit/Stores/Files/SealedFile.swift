@@ -52,20 +52,22 @@ struct SealedFile {
     guard bytes.prefix(begin - 4).elementsEqual(Self.magic.prefix(bytes.count)) else {
       throw flaw("is not a sealed file")
     }
-    guard bytes.count >= begin else { throw flaw("is cut off") }
+    guard bytes.count >= begin else { throw flaw("is incomplete") }
     let length = bytes[(begin - 4)..<begin].reduce(0) { $0 << 8 | Int($1) }
-    guard length <= Self.largestHeader else { throw flaw("has a header of \(length) bytes") }
+    guard length <= Self.largestHeader else {
+      throw flaw("has a header that is too long (\(length) bytes)")
+    }
     guard bytes.count >= begin + length + Self.least else {
-      throw flaw("is cut off")
+      throw flaw("is incomplete")
     }
     let text = UnsafeRawBufferPointer(rebasing: bytes[begin..<(begin + length)])
     guard let json = try? JSONValue.parse(text), let header = Header(json) else {
-      throw flaw("has a header that cannot be read")
+      throw flaw("has an unreadable header")
     }
     if case .scrypt(let scrypt) = header.derivation, !scrypt.isAccepted {
       throw flaw(
-        "asks for too much or too little work to make its key"
-          + " (scrypt, log2N \(scrypt.log2N), r \(scrypt.r), p \(scrypt.p))")
+        "has scrypt parameters outside the allowed range"
+          + " (log2N \(scrypt.log2N), r \(scrypt.r), p \(scrypt.p))")
     }
     self.header = header
     self.label = label
@@ -107,7 +109,8 @@ struct SealedFile {
       session: session)
     let text = Array(header.json.serialized().utf8)
     guard text.count <= largestHeader else {
-      throw Failure(.storeMissing, "the names of a session are too long for a sealed file")
+      throw Failure(
+        .storeMissing, "the names of profile, account and origin are too long for a sealed file")
     }
     let length = [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: text.count >> $0) }
     let head = magic + length + text

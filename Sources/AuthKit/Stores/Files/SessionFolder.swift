@@ -13,7 +13,7 @@ struct SessionFolder: ~Copyable {
   static func made(_ path: String) throws(Failure) -> SessionFolder {
     try asStore { () throws(Failure) in try StateFolder.prepare(path) }
     if let folder = try existing(path) { return folder }
-    throw Failure(.storeMissing, "\(DisplayText.oneLine(path)) went away")
+    throw Failure(.storeMissing, "\(DisplayText.oneLine(path)) was removed by another process")
   }
 
   /// Opens the folder at `path`; nil if there is none.
@@ -47,7 +47,8 @@ struct SessionFolder: ~Copyable {
       if errno == ENOENT { return nil }
       guard errno == ELOOP else { throw failure("cannot read", name, errno) }
       throw Failure(
-        .storeMissing, "\(place(name)) is a symbolic link", hint: "authctl makes none: remove it")
+        .storeMissing, "\(place(name)) is a symbolic link",
+        hint: "remove it: authctl creates no symbolic links")
     }
     defer { close(file) }
     try checkOwnerAndMode(file, name)
@@ -56,7 +57,7 @@ struct SessionFolder: ~Copyable {
       contents = try Descriptor.contents(file, limit: Self.largestFile)
     } catch { throw failure("cannot read", name, error.number) }
     guard contents.count <= Self.largestFile else {
-      throw Failure(.storeMissing, "\(place(name)) is larger than any session")
+      throw Failure(.storeMissing, "\(place(name)) is too large for a session")
     }
     return contents
   }
@@ -72,11 +73,11 @@ struct SessionFolder: ~Copyable {
     guard ownership.isOwn else {
       throw Failure(
         .storeMissing, "\(place(name)) belongs to another user (uid \(ownership.owner))",
-        hint: "with sudo use sudo -H, or set AUTHCTL_STATE_DIR")
+        hint: "with sudo, use sudo -H or set AUTHCTL_STATE_DIR")
     }
     guard !ownership.isOpenToOthers else {
       throw Failure(
-        .storeMissing, "\(place(name)) is open to other users",
+        .storeMissing, "\(place(name)) is accessible to other users",
         hint: DisplayText.shellCommand(["chmod", "600", path + "/" + name]))
     }
   }
@@ -111,8 +112,8 @@ struct SessionFolder: ~Copyable {
     case 0: break
     case EWOULDBLOCK:
       throw Failure(
-        .storeTimeout, "another authctl has been writing in \(place("")) for too long",
-        hint: "--store-timeout SECONDS waits longer")
+        .storeTimeout, "timed out waiting for another authctl that is writing to \(place(""))",
+        hint: "use --store-timeout SECONDS to wait longer")
     case let number: throw failure("cannot lock", "lock", number)
     }
     for name in try names(Self.partSuffix) { unlinkat(descriptor, name, 0) }
@@ -153,7 +154,7 @@ struct SessionFolder: ~Copyable {
     Failure(
       .storeMissing,
       "\(what) \(place(name)): \(String(cString: strerror(number)).asciiLowercased)",
-      hint: "AUTHCTL_STATE_DIR names another folder")
+      hint: "set AUTHCTL_STATE_DIR to another folder")
   }
 
   private static func asStore<R>(_ work: () throws(Failure) -> R) throws(Failure) -> R {

@@ -29,7 +29,8 @@ package final class StoreKey {
 
   private static let fileVariable = Variable.storeKeyFile.rawValue
   private static let passphraseVariable = Variable.storePassphrase.rawValue
-  private static let makeOne = "(umask 077; head -c 32 /dev/urandom >FILE) makes one"
+  private static let makeOne =
+    "to create a key file, run: (umask 077; head -c 32 /dev/urandom >FILE)"
 
   /// Whether a source of the key is set.
   var isGiven: Bool {
@@ -41,8 +42,8 @@ package final class StoreKey {
     guard case .passphrase(let phrase)? = try? source(), phrase.secret.count < 12 else {
       return nil
     }
-    return "\(Self.passphraseVariable) has fewer than 12 bytes: who gets at the sealed files "
-      + "can try all such passphrases"
+    return "\(Self.passphraseVariable) has fewer than 12 bytes: anyone with the sealed files "
+      + "can find it by trying all"
   }
 
   /// Returns the source of the key: a file by its path and mode, a passphrase by its variable.
@@ -70,12 +71,12 @@ package final class StoreKey {
     case (.scrypt(let scrypt), .passphrase(let phrase)): return try key(of: phrase, scrypt)
     case (.file, .passphrase):
       throw Failure(
-        .storeLocked, "\(label) was sealed with the key of a file, not with a passphrase",
-        hint: "\(Self.fileVariable) names it; unset \(Self.passphraseVariable)")
+        .storeLocked, "\(label) was sealed with a key file, not with a passphrase",
+        hint: "set \(Self.fileVariable) and unset \(Self.passphraseVariable)")
     case (.scrypt, .file(_, let option)):
       throw Failure(
-        .storeLocked, "\(label) was sealed with a passphrase, not with the key of a file",
-        hint: "\(Self.passphraseVariable) gives it; unset \(option)")
+        .storeLocked, "\(label) was sealed with a passphrase, not with a key file",
+        hint: "set \(Self.passphraseVariable) and unset \(option)")
     }
   }
 
@@ -113,8 +114,8 @@ package final class StoreKey {
     if let source = try source() { return source }
     throw Failure(
       .storeLocked,
-      "the sealed files have no key: \(Self.fileVariable) is unset",
-      hint: "\(Self.makeOne); or \(Self.passphraseVariable)")
+      "no key for the sealed files: set \(Self.fileVariable) or \(Self.passphraseVariable)",
+      hint: Self.makeOne)
   }
 
   private func source() throws(Failure) -> Source? {
@@ -122,8 +123,8 @@ package final class StoreKey {
     let phrase = (environment[.storePassphrase] ?? "").trimmingLineEnd
     guard file.isEmpty || phrase.isEmpty else {
       throw Failure(
-        .usage, "\(Self.fileVariable) and \(Self.passphraseVariable) are both set",
-        hint: "unset the one that the sealed files were not made with")
+        .usage, "\(Self.fileVariable) and \(Self.passphraseVariable) cannot be used together",
+        hint: "unset the one that did not seal the files")
     }
     if !file.isEmpty { return .file(file, option: Self.fileVariable) }
     if !phrase.isEmpty { return .passphrase(SharedSecret(phrase)) }
@@ -140,8 +141,8 @@ package final class StoreKey {
     let shown = "\(option): \(DisplayText.oneLine(path))"
     guard !file.isBelow(stateFolder) else {
       throw Failure(
-        .storeLocked, "\(shown) lies in the state folder, beside what it seals",
-        hint: "keep the key apart: a copy of the folder would open itself")
+        .storeLocked, "\(shown) is in the state folder, next to the files that it seals",
+        hint: "move the key elsewhere: a copy of the folder must not contain it")
     }
     let content: Secret
     do throws(SystemError) {
@@ -152,7 +153,7 @@ package final class StoreKey {
     guard !content.withBytes(Self.isLine) else {
       throw Failure(
         .storeLocked,
-        "\(shown) is not a key, but a line of text: 32 random bytes, 64 hex digits or 44 base64 "
+        "\(shown) is a line of text, not a key: a key has 32 bytes, 64 hex digits or 44 base64 "
           + "characters",
         hint: Self.makeOne)
     }
@@ -160,7 +161,8 @@ package final class StoreKey {
       let size = content.count > Self.longest ? "more than \(Self.longest)" : "\(content.count)"
       throw Failure(
         .storeLocked,
-        "\(shown) is not a key (\(size) bytes): 32 bytes, 64 hex digits or 44 base64 characters",
+        "\(shown) is not a key (\(size) bytes): a key has 32 bytes, 64 hex digits or 44 base64 "
+          + "characters",
         hint: Self.makeOne)
     }
     redactor.learn(content)

@@ -136,7 +136,7 @@ final class SecretServiceBus {
     let encoded = child(reply, 0)
     defer { c.g_variant_unref(encoded) }
     guard let value = c.secret_service_decode_dbus_secret(service, encoded) else {
-      throw .keyringFailed(serviceName, "a value that cannot be decrypted")
+      throw .keyringFailed(serviceName, "it sent a value that cannot be decrypted")
     }
     defer { release(value) }
     var count: gsize = 0
@@ -220,7 +220,7 @@ final class SecretServiceBus {
     }
     guard try result.get() else {
       if c.g_dbus_connection_is_closed(connection) != 0 {
-        throw .keyringFailed(serviceName, "it went away while its dialog was open")
+        throw .keyringFailed(serviceName, "it stopped while its dialog was open")
       }
       // Do not call Prompt.Dismiss: gnome-keyring 42.1 aborts on it while its dialog starts. It
       // closes the dialog when the connection ends, as on Ctrl-C.
@@ -228,7 +228,7 @@ final class SecretServiceBus {
       throw .keyringPromptTimeout(seconds: timeout)
     }
     if state.isVanished {
-      throw .keyringFailed(serviceName, "it went away while its dialog was open")
+      throw .keyringFailed(serviceName, "it stopped while its dialog was open")
     }
     return (state.isDismissed, state.object)
   }

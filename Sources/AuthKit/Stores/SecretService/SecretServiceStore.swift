@@ -222,7 +222,7 @@ package final class SecretServiceStore: SessionStore {
   /// In C a NUL would end the text, and the shorter name could be another account's.
   private func checked(_ text: String) throws(Failure) -> String {
     if text.utf8.contains(0) {
-      throw Failure(.failed, "a name with a NUL byte cannot be kept in the keyring")
+      throw Failure(.failed, "a name with a NUL byte cannot be stored in the keyring")
     }
     return text
   }

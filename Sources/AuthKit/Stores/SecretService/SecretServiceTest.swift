@@ -56,7 +56,7 @@ extension SecretServiceStore {
   private static func encryption(_ bus: SecretServiceBus) throws(Failure) -> Check {
     let algorithm = keyringText(try bus.sessionAlgorithm())
     return algorithm == "plain"
-      ? Check(.session, .warn, "plain: values cross the bus as they are")
+      ? Check(.session, .warn, "plain: values cross the bus unencrypted")
       : Check(.session, .ok, "encrypted (\(algorithm))", brief: "encrypted")
   }
 
@@ -64,12 +64,12 @@ extension SecretServiceStore {
   private static func daemon(_ bus: SecretServiceBus) -> Check {
     let name = bus.serviceName
     guard let pid = bus.process() else {
-      return Check(.daemon, .ok, "\(name), a process that the bus does not tell", brief: name)
+      return Check(.daemon, .ok, "\(name), unknown process", brief: name)
     }
     let program = secretServiceProgram(pid: pid)
     return Check(
       .daemon, .ok,
-      "\(name), process \(pid), \(program ?? "whose program the kernel does not show")",
+      "\(name), process \(pid), \(program ?? "unknown program")",
       brief: name)
   }
 
@@ -84,18 +84,18 @@ extension SecretServiceStore {
       let made = try bus.createItem(
         in: collection, label: "authctl: store test", attributes: attributes, value)
       guard made.prompt == "/" else {
-        return Check(.probe, .warn, "writing needs a dialog of the keyring each time")
+        return Check(.probe, .warn, "the keyring opens a dialog for each write")
       }
       guard try bus.search(attributes).unlocked == [made.item] else {
-        throw Failure(.storeMissing, "what was written is not found again")
+        throw Failure(.storeMissing, "the probe was written, but it is not found")
       }
       let isSame = try bus.secret(of: made.item).withBytes { read in
         value.withBytes { read.elementsEqual($0) }
       }
-      guard isSame else { throw Failure(.storeMissing, "what was written came back changed") }
+      guard isSame else { throw Failure(.storeMissing, "the probe came back changed") }
       guard try bus.deleteItem(made.item) == "/" else {
         return Check(
-          .probe, .warn, "deleting needs a dialog of the keyring: the probe is still there")
+          .probe, .warn, "the keyring opens a dialog for each deletion: the probe is still there")
       }
       return Check(.probe, .ok, "written, read and deleted", brief: "a probe works")
     } catch {

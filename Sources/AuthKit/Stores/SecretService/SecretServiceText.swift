@@ -37,8 +37,8 @@ extension Failure {
   static func keyringAsks(_ service: String, collection: String?) -> Failure {
     let place = collection.map { ", collection \"\(keyringText($0))\"" } ?? ""
     return Failure(
-      .storeLocked, "the keyring asks before it gives a session away (\(service)\(place))",
-      hint: "in its settings let programs read without a question (README, Keyrings)")
+      .storeLocked, "the keyring asks before it returns a session (\(service)\(place))",
+      hint: "allow programs to read without confirmation in its settings (README, Keyrings)")
   }
 
   /// There is no collection for items, or none of several is the default.
@@ -51,13 +51,13 @@ extension Failure {
       if hasOthers {
         "choose one in seahorse or KeePassXC"
       } else if mayAsk {
-        "to make one: authctl store unlock"
+        "to create one, run: authctl store unlock"
       } else if program == .gnomeKeyring {
         // Remove the line end, which would be part of the password. The running daemon accepts no
         // password for its first keyring, so another replaces it.
         #"tr -d '\n' <FILE | gnome-keyring-daemon -r --unlock -c secrets"#
       } else {
-        "make one in the desktop session, or use AUTHCTL_STORE=file"
+        "create one in the desktop session, or use AUTHCTL_STORE=file"
       }
     return Failure(
       .storeMissing, "the keyring (\(program.name)) has no default collection", hint: hint)
@@ -67,13 +67,14 @@ extension Failure {
   static func keyringPasswordWrong(_ service: String, collection: String?) -> Failure {
     let place = collection.map { ", collection \"\(keyringText($0))\"" } ?? ""
     return Failure(
-      .storeLocked, "the keyring stayed locked: this is not its password (\(service)\(place))")
+      .storeLocked, "the keyring stayed locked: wrong password (\(service)\(place))")
   }
 
   /// The service offers no encryption: a password is not sent without it (rule C11).
   static func busIsPlain(_ service: String) -> Failure {
     Failure(
-      .storeMissing, "refused to send the password: \(service) knows no encryption on the bus",
+      .storeMissing,
+      "refused to send the password: \(service) does not support encryption on the bus",
       hint: "to use its own dialog, run: authctl store unlock")
   }
 
@@ -81,7 +82,7 @@ extension Failure {
   static func keyringPromptTimeout(seconds: Double) -> Failure {
     Failure(
       .storeTimeout,
-      "the keyring stayed locked: its dialog got no answer in \(keyringSeconds(seconds))",
+      "the keyring stayed locked: its dialog got no answer within \(keyringSeconds(seconds))",
       suggestion: .unlockStore)
   }
 
@@ -89,21 +90,21 @@ extension Failure {
   static func noSecretService() -> Failure {
     Failure(
       .storeMissing, "no Secret Service on this bus (org.freedesktop.secrets)",
-      hint: "apt install gnome-keyring, or AUTHCTL_STORE=file (authctl help ci)")
+      hint: "apt install gnome-keyring, or use AUTHCTL_STORE=file (see authctl help ci)")
   }
 
   /// No address is set, and this user has no bus at the usual place.
   static func noBus() -> Failure {
     Failure(
-      .storeMissing, "no D-Bus session here: DBUS_SESSION_BUS_ADDRESS is unset",
-      hint: "AUTHCTL_TOKEN, or AUTHCTL_STORE=file (authctl help ci)")
+      .storeMissing, "no D-Bus session: DBUS_SESSION_BUS_ADDRESS is not set",
+      hint: "use AUTHCTL_TOKEN or AUTHCTL_STORE=file (see authctl help ci)")
   }
 
   /// An address that would send secrets off this machine or start a program.
   static func busNotLocal(_ address: String) -> Failure {
     Failure(
       .storeMissing,
-      "refused the D-Bus session at \(keyringAddress(address)): only unix: sockets are used",
+      "refused the D-Bus session at \(keyringAddress(address)): only unix: addresses are allowed",
       hint: "set DBUS_SESSION_BUS_ADDRESS to unix:path=..., or use AUTHCTL_STORE=file")
   }
 
@@ -111,7 +112,7 @@ extension Failure {
   static func busUnreachable(_ address: String, _ words: String) -> Failure {
     Failure(
       .storeMissing, "no D-Bus session at \(keyringAddress(address)): \(keyringText(words))",
-      hint: "AUTHCTL_TOKEN, or AUTHCTL_STORE=file (authctl help ci)")
+      hint: "use AUTHCTL_TOKEN or AUTHCTL_STORE=file (see authctl help ci)")
   }
 
   /// dlopen(3) or dlsym(3) did not find it.
@@ -135,7 +136,7 @@ extension Failure {
     if words.contains(bytesOf: "libqca-ossl") {
       return Failure(
         .storeMissing, message,
-        hint: "apt install libqca-qt5-2-plugins, then start KWallet anew")
+        hint: "apt install libqca-qt5-2-plugins, then restart KWallet")
     }
     return Failure(.storeMissing, message, suggestion: .doctor())
   }
@@ -155,7 +156,7 @@ extension Failure {
       .storeMissing,
       "\(count == 2 ? "two" : "\(count)") items for \(keyringText(profile))"
         + " (\(keyringText(account))) in the keyring: \(list)",
-      hint: "remove one in seahorse, or all: "
+      hint: "remove one in seahorse, or run: "
         + words.map { keyringQuoted($0) }.joined(separator: " "))
     failure.profile = profile
     failure.account = account
