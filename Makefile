@@ -1,42 +1,42 @@
-# make            the program for use: .build/authctl
-# make demo       a walk through authctl against a small API of its own
-# make test       all tests
-# make test-kill  1000 times SIGKILL in the middle of a renewal: what is lost, and when (ROUNDS=N)
-# make bench      what authctl costs beside curl and others: Tests/Benchmarks/RESULTS.md
-# make test-keyrings  KWallet and KeePassXC, the real programs on a screen of their own
-# make lint       swift-format, the rules of CONTRIBUTING.md, and that no floor looks upwards
-# make docs       man/*.1, of what the program's help says; a test fails when they differ
-# make recording  docs/session.svg: the four lines at the top of README.md, as they are shown
-# make install    into PREFIX (/usr/local), below DESTDIR; make uninstall takes it away
-# make deb        .build/dist/authctl_VERSION-1_ARCH.deb
-# make dist       that, archives of program and source, SBOM and SHA256SUMS, in .build/dist
-# make test-fresh in a Debian 12 of its own: the package, make demo and make test; needs root
+# make            builds the release program, .build/authctl
+# make demo       shows authctl against the demo API
+# make test       runs all tests
+# make test-kill  sends SIGKILL during a renewal 1000 times and reports what is lost (ROUNDS=N)
+# make bench      compares authctl with curl and others: Tests/Benchmarks/RESULTS.md
+# make test-keyrings  tests KWallet and KeePassXC, the real programs, on a private screen
+# make lint       runs swift-format, and checks the rules of CONTRIBUTING.md and the floors
+# make docs       writes man/*.1 from the program's help; a test fails if they are out of date
+# make recording  writes docs/session.svg: a terminal with the commands of README.md's "Try it"
+# make install    installs into PREFIX (/usr/local) below DESTDIR; make uninstall removes it
+# make deb        builds .build/dist/authctl_VERSION-1_ARCH.deb
+# make dist       builds the package, archives of program and source, SBOM and SHA256SUMS
+# make test-fresh tests the package, make demo and make test in a new Debian 12; needs root
 #
-# demo, the tests, deb and dist install the Debian packages that are missing; the others nothing.
+# demo, the tests, deb and dist install missing Debian packages. The other targets install nothing.
 
 PREFIX ?= /usr/local
 DESTDIR ?=
-# Where zsh looks for functions, below share; in a Debian package zsh/vendor-completions.
+# The folder of zsh functions below share. The Debian package uses zsh/vendor-completions.
 ZSH_FUNCTIONS ?= zsh/site-functions
-# What is installed.
+# The program that `make install` installs.
 AUTHCTL ?= .build/authctl
 
-# Headers of libcurl, libcrypto and libsecret; git and certificates to fetch the Swift packages.
+# Headers of libcurl, libcrypto and libsecret; git and certificates to fetch Swift packages.
 BUILD_PACKAGES := libcurl4-openssl-dev libssl-dev libsecret-1-dev git ca-certificates
-# What authctl opens when it runs, and a keyring on a bus to keep secrets in.
+# The libraries that authctl opens at run time, and a keyring with a bus.
 DEMO_PACKAGES := $(BUILD_PACKAGES) libsecret-1-0 gnome-keyring dbus-daemon libglib2.0-bin
-# secret-tool, curl, mandoc, man and python3, the second opinion of the tests; the shells of
-# completions/; ip for a network with another machine in it.
+# secret-tool, curl, mandoc, man and python3 for comparison; the shells of completions/; ip to make
+# a network with another machine in it.
 TEST_PACKAGES := $(DEMO_PACKAGES) libsecret-tools curl mandoc man-db bash zsh fish openssl python3 \
   iproute2
 
-# Other Secret Services, a screen for them, and a hand at its keyboard. KWallet cannot encrypt what
-# it sends without the plugins.
+# The other Secret Services, a screen for them, and a program that types. KWallet needs the plugins
+# to encrypt its connection.
 KEYRING_PACKAGES := $(TEST_PACKAGES) keepassxc libkf5wallet-bin libqca-qt5-2-plugins xvfb xdotool
 
-# The Swift runtime inside, symbols out, and nothing offered to libraries opened later: 1 ms less at
-# each start. libc, and libcurl, libcrypto and libsecret, which are opened when they are needed, stay
-# outside and get their security updates from the system.
+# Link the Swift runtime statically, strip symbols, and export nothing to libraries that are opened
+# later: each start takes 1 ms less. libc, libcurl, libcrypto and libsecret stay shared, so that
+# they get security updates from the system.
 RELEASE := -c release --product authctl --static-swift-stdlib --disable-local-rpath \
   -Xlinker -s -Xlinker --no-export-dynamic
 
@@ -45,7 +45,7 @@ SHELL := /bin/bash
 MAKEFLAGS += --no-print-directory
 export GIT_TERMINAL_PROMPT := 0
 
-# SwiftPM wants to write to its home: one of its own where there is none.
+# SwiftPM needs a home folder that it can write: give it one if there is none.
 ifneq ($(shell test -n "$$HOME" -a -w "$$HOME" && echo yes),yes)
   export HOME := $(CURDIR)/.build/home
   $(shell mkdir -p "$$PWD/.build/home")
@@ -55,13 +55,14 @@ endif
 .PHONY: build demo test test-kill test-keyrings test-fresh bench lint docs recording install \
   uninstall deb dist clean swift
 
-# The Swift runtime inside needs libstdc++, which SwiftPM has no option to link statically. Its linker
-# looks into the build's own folder first: with the archive there no libstdc++.so is needed to run.
+# The static Swift runtime needs libstdc++, and SwiftPM has no option to link that statically. Its
+# linker searches the build folder first: with the archive there, authctl does not need
+# libstdc++.so.
 build: swift
 	@Tests/packages.sh --check $(BUILD_PACKAGES)
 	@bin=$$(swift build $(RELEASE) --show-bin-path); mkdir -p "$$bin"; \
 	  archive=$$(clang -print-file-name=libstdc++.a) && [ -f "$$archive" ] && \
-	  ln -sf "$$archive" "$$bin/" || echo "No libstdc++.a here: libstdc++.so will be needed"
+	  ln -sf "$$archive" "$$bin/" || echo "No libstdc++.a found: authctl will need libstdc++.so"
 	swift build $(RELEASE) </dev/null
 	@cp -f "$$(swift build $(RELEASE) --show-bin-path)/authctl" .build/authctl.new
 	@mv -f .build/authctl.new .build/authctl
@@ -73,9 +74,8 @@ demo: swift
 	swift build --product DemoAPI </dev/null
 	@Tests/demo.sh "$$(swift build --show-bin-path)"
 
-# Shown are the closing line and, when a test fails, what failed; the rest is in the log.
-# The program that is tested is the one for use: built without optimization it takes half a second
-# to read its options.
+# Prints the last line and the failures; .build/test.log has everything. It tests the release
+# program, because a debug build takes half a second to parse its options.
 test: swift
 	@Tests/packages.sh $(TEST_PACKAGES)
 	@test -n "$$AUTHCTL_BINARY" || $(MAKE) build
@@ -86,11 +86,11 @@ test: swift
 	  grep -aE -A 12 '^✘|[Ff]atal error|error:|unexpected signal' .build/test.log | \
 	    grep -avE '^(◇|✔|--)' | head -n 1000; \
 	  tail -n 1 .build/test.log; \
-	  echo "Failed; all of it is in .build/test.log" >&2; \
+	  echo "Failed. The whole log is .build/test.log" >&2; \
 	  exit $$status; }
 	@tail -n 1 .build/test.log
 
-# Prints the lines that begin with kill: and what failed. About five minutes.
+# Prints the lines that begin with kill: and the failures. Takes about five minutes.
 ROUNDS ?= 1000
 test-kill: swift
 	@Tests/packages.sh $(TEST_PACKAGES)
@@ -98,7 +98,7 @@ test-kill: swift
 	@AUTHCTL_KILL_ROUNDS=$(ROUNDS) swift test --skip-build --filter KillRoundsTests </dev/null \
 	  2>&1 | tee .build/test-kill.log | grep -a --line-buffered -E '^(kill:|✘)|error:|with [0-9]+ test'
 
-# Ratios of one run; on a busy machine they say little. About ten minutes.
+# Ratios from a single run: do not trust them on a busy machine. Takes about ten minutes.
 BENCH_PACKAGES := $(TEST_PACKAGES) hyperfine time httpie gh valgrind nginx-light gcc libc6-dev \
   pkg-config openssl
 bench: build
@@ -130,7 +130,7 @@ SHARE = $(DESTDIR)$(PREFIX)/share
 HELPERS := git docker bazel
 
 install:
-	@test -x "$(AUTHCTL)" || { echo "Nothing is built yet: run make first" >&2; exit 1; }
+	@test -x "$(AUTHCTL)" || { echo "$(AUTHCTL) does not exist yet: run make first" >&2; exit 1; }
 	install -d "$(DESTDIR)$(PREFIX)/bin" "$(SHARE)"/man/man{1,5} "$(SHARE)/$(ZSH_FUNCTIONS)" \
 	  "$(SHARE)/bash-completion/completions" "$(SHARE)/fish/vendor_completions.d"
 	install -m 755 "$(AUTHCTL)" "$(DESTDIR)$(PREFIX)/bin/authctl"
@@ -168,5 +168,5 @@ clean:
 
 swift:
 	@command -v swift >/dev/null || { \
-	  echo "There is no swift on the PATH. authctl needs Swift 6.3: https://www.swift.org/install" >&2; \
+	  echo "swift is not on the PATH. authctl requires Swift 6.3: https://www.swift.org/install" >&2; \
 	  exit 1; }

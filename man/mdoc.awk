@@ -1,6 +1,6 @@
-# What page.awk and list.awk share: text of authctl's as mdoc(7).
+# Shared by page.awk and list.awk: turns authctl's text into mdoc(7).
 
-# Text that is read: options keep their dashes, and a line never begins a macro.
+# Prose: options keep their dashes, and a line never begins a macro.
 function words_of(t) {
   gsub(/\\/, "\\e", t)
   t = " " t
@@ -10,7 +10,7 @@ function words_of(t) {
   return t ~ /^[.']/ ? "\\&" t : t
 }
 
-# The same, each sentence on a line of its own.
+# Prose with each sentence on its own line.
 function prose(t,   out) {
   t = words_of(t)
   while (match(t, /[.?!] [A-Z]/)) {
@@ -20,7 +20,7 @@ function prose(t,   out) {
   return out t
 }
 
-# Text that is typed: every dash is one.
+# Text to type: every dash stays a dash.
 function literal(t) {
   gsub(/\\/, "\\e", t)
   gsub(/-/, "\\-", t)

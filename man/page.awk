@@ -1,5 +1,5 @@
-# The text of --help as an mdoc(7) page. Variables: words (`profile add`), date, part (a file with
-# more for the page); or only (the title of one section): its list and nothing else.
+# Writes the text of --help as an mdoc(7) page. Variables: words (`profile add`), date, and part (a
+# file with more text for the page). With only (the title of a section), it prints just that list.
 
 # `-p, --profile <name>` as macros.
 function label(t,   n, i, out, parts) {
@@ -47,7 +47,7 @@ function synopsis(t,   one, is_optional) {
   }
 }
 
-# Paragraphs; what is indented stands as it is. Gives the line behind `Examples:`.
+# Prints the paragraphs, and indented lines unchanged. Returns the line after `Examples:`.
 function discussion(   i, paragraph, wants_space) {
   for (i = 1; i <= lines && body[i] != "Examples:"; i++) {
     if (body[i] ~ /^  /) {
@@ -112,7 +112,7 @@ END {
   short = abstract
   sub(/\.$/, "", short)
   if (short !~ /^.[A-Z]/) short = tolower(substr(short, 1, 1)) substr(short, 2)
-  print ".\\\" Made by make docs of authctl " words " --help and man/parts; not to be edited."
+  print ".\\\" Made by make docs from authctl " words " --help and man/parts. Do not edit."
   print ".Dd " date
   print ".Dt AUTHCTL-" toupper(name) " 1"
   print ".Os"
@@ -137,16 +137,15 @@ END {
       print list[titles[i]]
     }
     print ".Ss Every command"
-    print "Profile, account, store, verbosity and the form of errors are options of every"
-    print "command:"
-    print ".Xr authctl 1 ."
+    print ".Xr authctl 1"
+    print "has the options of every command: profile, account, store, verbosity, error format."
   }
   while (line ~ /^\.Sh/ || (getline line < part) > 0) {
     if (line ~ /^\.Sh EXIT STATUS/) has_status = 1
     print line
     line = ""
   }
-  if (!has_status) print ".Sh EXIT STATUS\nThat of\n.Xr authctl 1 ."
+  if (!has_status) print ".Sh EXIT STATUS\nSee\n.Xr authctl 1 ."
   if (example <= lines) {
     print ".Sh EXAMPLES\n.Bd -literal -offset indent"
     for (i = example; i <= lines && body[i] != ""; i++) print literal(substr(body[i], 3))

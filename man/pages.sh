@@ -1,12 +1,13 @@
 #!/bin/sh
-# Writes the manual pages of authctl and of its commands: what --help and the topics of help say, as
-# mdoc, around what stands in man/parts by hand. `make docs` runs it; a test compares.
+# Writes the manual pages of authctl and its commands as mdoc(7), from --help, from the topics of
+# `authctl help`, and from the hand-written text in man/parts. `make docs` runs it, and a test
+# checks that the pages are up to date.
 #
-#   man/pages.sh AUTHCTL FOLDER     asks the program AUTHCTL, writes FOLDER/*.1
+#   man/pages.sh AUTHCTL FOLDER     runs the program AUTHCTL, writes FOLDER/*.1
 #
-# parts/authctl.1 is the overview; its lines @commands@, @options@, @environment@ and @exit-codes@
-# are replaced. parts/authctl-NAME.1 is more for one command: what stands before the first .Sh ends
-# its DESCRIPTION, the rest follows its OPTIONS. The date of all pages is that of parts/authctl.1.
+# parts/authctl.1 is the overview; lists replace its lines @commands@, @options@, @environment@ and
+# @exit-codes@. parts/authctl-NAME.1 adds to the page of one command: the text before the first .Sh
+# ends the DESCRIPTION, the rest follows the OPTIONS. All pages have the date of parts/authctl.1.
 
 set -eu
 export LC_ALL=C COLUMNS=80
@@ -14,11 +15,11 @@ authctl=$1 folder=$2
 man=$(dirname "$0")
 date=$(sed -n 's/^\.Dd //p' "$man/parts/authctl.1")
 
-page() { # WORDS: the page of this command, and those of the commands below it.
+page() { # WORDS: writes the page of this command and those of its subcommands.
   name=authctl-$(echo "$1" | tr ' ' -)
   part=$man/parts/$name.1
   [ -f "$part" ] || part=/dev/null
-  # shellcheck disable=SC2086 # The words are words.
+  # shellcheck disable=SC2086 # Split into words on purpose.
   help=$("$authctl" $1 --help)
   printf '%s\n' "$help" |
     awk -v words="$1" -v date="$date" -v part="$part" -f "$man/mdoc.awk" -f "$man/page.awk" \
@@ -29,7 +30,7 @@ page() { # WORDS: the page of this command, and those of the commands below it.
   done
 }
 
-lists() { # Replaces the lines @NAME@.
+lists() { # Replaces the lines @NAME@ with lists.
   while IFS= read -r line; do
     case $line in
       @commands@) "$authctl" help | awk -v kind=commands -f "$man/mdoc.awk" -f "$man/list.awk" ;;

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Puts a release into .build/dist, beside the package that deb.sh has made there: the program with
-# its pages and completions, the source, the SBOM, and SHA256SUMS of all.
+# Puts a release into .build/dist, next to the package from deb.sh: an archive of the program with
+# its manual pages and completions, one of the source, the SBOM, and SHA256SUMS of all files.
 
 set -eu
 cd "$(dirname "$0")/.."
@@ -14,7 +14,7 @@ stage=.build/stage
 rm -rf "$stage" "$dist"/*.tar.gz "$dist"/*.cdx.json "$dist/SHA256SUMS"
 mkdir -p "$stage" "$dist"
 
-# `cp -a bin share /usr/local/` installs it.
+# `cp -a bin share /usr/local/` in the unpacked archive installs it.
 make --silent install DESTDIR="$PWD/$stage" PREFIX="/$name"
 cp LICENSE README.md SECURITY.md CHANGELOG.md "$stage/$name/"
 tar --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner \
@@ -24,11 +24,11 @@ packaging/sbom.sh >"$dist/$name.cdx.json"
 
 if git rev-parse --git-dir >/dev/null 2>&1; then
   [ -z "$(git status --porcelain --untracked-files=no)" ] ||
-    echo "dist: the source archive is of the last commit, not of what is changed since" >&2
-  # With it the source builds of the same packages as this program.
+    echo "dist: the source archive has the last commit, without your uncommitted changes" >&2
+  # Package.resolved makes the source build with the same packages as this program.
   git archive --format=tar --prefix="$name/" --add-file=Package.resolved HEAD | gzip -9n >"$dist/$name.tar.gz"
 else
-  echo "dist: no git here: no source archive" >&2
+  echo "dist: this is not a git repository, so there is no source archive" >&2
 fi
 
 cd "$dist"

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Prints what is inside the program as CycloneDX 1.5 (https://cyclonedx.org/docs/1.5/json): the
-# pinned Swift packages, the Swift runtime, and as excluded what only tests use. Libraries that the
-# system gives when it runs are not inside.
+# Prints the contents of the program as CycloneDX 1.5 (https://cyclonedx.org/docs/1.5/json): the
+# pinned Swift packages and the Swift runtime. Packages that only the tests use have the scope
+# excluded. The system's libraries are not part of the program.
 
 set -eu
 export LC_ALL=C

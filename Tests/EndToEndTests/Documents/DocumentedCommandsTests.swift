@@ -1,10 +1,10 @@
 import Testing
 
-/// Every block of commands in README.md and in the manual pages does what a reader expects.
+/// The commands in README.md and in the manual pages work.
 @Suite struct DocumentedCommandsTests {
   private static let password = "correct horse battery"
 
-  /// Programs that the documents call and nobody installs for a test.
+  /// Stand-ins for programs that the documents call.
   private static let strangers = [
     "pass": """
     case $1 in otp) echo 123456 ;; *) echo 'correct horse battery' ;; esac
@@ -14,7 +14,7 @@ import Testing
     "bazel": ":", "kubectl": ":", "make": ":", "deploy.sh": ":", "report.sh": ":",
   ]
 
-  /// A server, the strangers, and the files that are spoken of.
+  /// A server, the stand-ins, and the files that the documents name.
   private func world(_ box: Sandbox) async throws -> (api: APIServer, env: [String: String?]) {
     let api = try await box.api()
     for (name, text) in Self.strangers {
@@ -47,11 +47,13 @@ import Testing
     )
   }
 
-  /// One shell for all blocks, as a reader has one; it ends with the first command that fails, and
-  /// names it.
-  private func script(_ blocks: [ShellBlock], _ box: Sandbox, at api: APIServer) -> String {
+  /// All blocks in one shell; the first command that fails ends it and is reported.
+  private func script(
+    _ blocks: [ShellBlock], _ box: Sandbox, at api: APIServer, and other: APIServer
+  ) -> String {
     let stands = [
-      ("http://127.0.0.1:8080", api.url), ("/run/secrets/", box.root + "/secrets/"),
+      ("http://127.0.0.1:8080", api.url), ("https://api.example.com", other.url),
+      ("/run/secrets/", box.root + "/secrets/"),
     ]
     return "set -Eeuo pipefail\ntrap 'echo \"block in line $BLOCK: $BASH_COMMAND: $?\" >&2' ERR\n"
       + blocks.map {
@@ -63,14 +65,19 @@ import Testing
   private func run(_ blocks: [ShellBlock]) async throws {
     try await Sandbox.with { box in
       let (api, environment) = try await world(box)
-      try box.write("script", script(blocks, box, at: api))
+      let other = try await box.api()
+      let login: JSON = ["email": "ada@example.com", "password": .string(Self.password)]
+      let token = try await other.ask("POST", "/login", login)["access_token"]?.string
+      try box.write("home/token.txt", try #require(token) + "\n")
+      try box.write("home/key.txt", "a key\n")
+      try box.write("script", script(blocks, box, at: api, and: other))
       let run = try await box.run(
         [box.root + "/script"], env: environment, program: "/bin/bash", limit: 120)
       #expect(run.status == 0, "\(run.stderr)")
     }
   }
 
-  /// What a section "In CI" says has a test of its own.
+  /// `RecipeTests` runs the section "In CI".
   @Test func readme() async throws {
     let blocks = ShellBlock.all(inMarkdown: try Source.text("README.md"))
     #expect(blocks.count > 5)
@@ -88,14 +95,14 @@ import Testing
 
   // MARK: Examples of the commands
 
-  /// Where somebody else answers, what is asked for is not there: DemoAPI is no product that is
-  /// known, has no profile to give away, and no registry; and a plain store has no lock.
+  /// Commands that fail because DemoAPI is no known product, serves no profile and no registry, and
+  /// because the store `plaintext` has no lock.
   private static let ends = [
     "profile-detect": 1, "helper-docker": 1, "profile-import": 2, "store-unlock": 2,
   ]
 
-  /// They name APIs that are not there: each is put to DemoAPI instead, which knows few of the
-  /// paths. None may be wrong as a command line (2) or fail in itself (1).
+  /// DemoAPI takes the place of every API, and lacks most of the paths. No command may exit with 2
+  /// (wrong command line) or 1.
   @Test func examplesOfTheCommands() async throws {
     try await Sandbox.with(.none) { box in
       var (api, environment) = try await world(box)
@@ -145,7 +152,7 @@ import Testing
       authctl profile default shop
     ) >/dev/null 2>&1 || { echo 'the preparation fails'; exit 1; }
 
-    example() { # PAGE STATUS, a command on standard input: tells when it ends with 1 or 2.
+    example() { # PAGE STATUS; reads a command from standard input, reports exit codes 1 and 2.
       rm -rf "$HOME/now"
       cp -r "$HOME/signed-in" "$HOME/now"
       (
