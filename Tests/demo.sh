@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# A walk through authctl: register, log in, ask, a token that ends and renews itself, a wrong
-# password, log out. `make demo` builds what it needs and runs it.
+# Shows authctl: register, sign in, send a request, renew an expired token, try a wrong password,
+# sign out. `make demo` builds what it needs and runs it.
 #
-#   Tests/demo.sh FOLDER       FOLDER holds authctl and DemoAPI
+#   Tests/demo.sh FOLDER       FOLDER has authctl and DemoAPI
 #
-# Everything is real and private: an HTTP API on a free port of this machine, a D-Bus and a
-# gnome-keyring of their own, a home in a temporary folder. All of it is gone at the end. Ends
-# with 1 when a step did not do what it is there to show.
+# Everything is real and private: an HTTP API on a free port of this machine, a D-Bus, a
+# gnome-keyring, and a home in a temporary folder. The script removes all of it at the end. It exits
+# with 1 if a step does not show what it says.
 
 set -u
 bin=$(cd "${1:?usage: Tests/demo.sh FOLDER}" && pwd) || exit 2
@@ -14,13 +14,12 @@ for program in "$bin/authctl" "$bin/DemoAPI" dbus-daemon gnome-keyring-daemon gd
   command -v "$program" >/dev/null || { echo "demo: $program is missing: make demo" >&2; exit 2; }
 done
 
-# Not TMPDIR: the path of a socket may have 107 bytes.
+# Not TMPDIR: the path of a socket has at most 107 bytes.
 world=$(mktemp -d /tmp/authctl-demo.XXXXXX) || exit 1
 started=()
 
 clean_up() {
-  trap '' INT TERM HUP
-  # The keyring before the bus, or it complains that the bus has gone.
+  trap '' INT TERM HUP  # Stop the keyring before the bus, or it complains that the bus is gone.
   for ((i = ${#started[@]} - 1; i >= 0; i--)); do
     kill "${started[i]}" 2>/dev/null
     wait "${started[i]}" 2>/dev/null
@@ -38,7 +37,7 @@ fail() {
   exit 1
 }
 
-# Nothing of the user's: no profiles, no tokens, no proxy, no bus, no keyring.
+# Use nothing of the user's: no profiles, tokens, proxy, bus or keyring.
 for name in $(compgen -e); do
   case $name in
     AUTHCTL_* | XDG_* | DBUS_* | GNOME_* | *_[pP][rR][oO][xX][yY]) unset "$name" ;;
@@ -80,17 +79,18 @@ for ((i = 0; i < 400; i++)); do
   [ -s "$world/port" ] && break
   sleep 0.05
 done
-[ -s "$world/port" ] || fail "DemoAPI does not start: $(cat "$world/api.log")"
+[ -s "$world/port" ] || fail "DemoAPI did not start: $(cat "$world/api.log")"
 URL=http://127.0.0.1:$(cat "$world/port")
 export URL
 
 gdbus wait --session --timeout 20 org.freedesktop.secrets ||
-  fail "gnome-keyring does not start: $(cat "$world/keyring.log")"
+  fail "gnome-keyring did not start: $(cat "$world/keyring.log")"
 
-# What is said, what is typed, what comes back; a status that is not 0 is told.
+# Prints an explanation.
 say() { printf '\n# %s\n' "$1"; }
 
-run() { # STATUS PATTERN COMMAND: the output must match the pattern.
+# Prints a command, its output, and its exit status unless that is 0.
+run() { # STATUS PATTERN COMMAND: fails if the status or the output differs.
   local wanted=$1 pattern=$2 status=0 output
   printf '$ %s\n' "$3"
   output=$(eval "$3" 2>&1) || status=$?
@@ -100,9 +100,9 @@ run() { # STATUS PATTERN COMMAND: the output must match the pattern.
   grep -qE -- "$pattern" <<<"$output" || fail "the output should have matched: $pattern"
 }
 
-echo "A small API answers at URL=$URL. Its access tokens live for 8 seconds."
+echo "A small API listens at URL=$URL. Its access tokens expire after 8 seconds."
 
-say 'Tell authctl how this API is spoken to: JSON, and where things are. Once.'
+say 'Describe the API once: it uses JSON, and these are its paths.'
 run 0 '' 'authctl profile add demo "$URL" --preset json \
     --set register.path=/register \
     --set '\''register.body={"email":"{username}","password":"{password}"}'\'' \
@@ -112,32 +112,32 @@ run 0 '' 'authctl profile add demo "$URL" --preset json \
     --set whoami.path=/me'
 
 PW='open "sesame": 7'
-say 'Make an account. The password, PW, comes by standard input: nothing secret in the arguments.'
+say 'Create an account. The password, PW, goes through standard input, not the arguments.'
 run 0 'authctl login' \
   'printf "%s\n" "$PW" | authctl register -u linus@example.com --password-stdin'
 
-say 'Sign in. Tokens go to the keyring, and nowhere else.'
+say 'Sign in. authctl stores the tokens only in the keyring.'
 run 0 'Signed in to demo' \
   'printf "%s\n" "$PW" | authctl login -u linus@example.com --password-stdin'
 run 0 'demo +linus@example\.com +valid' 'authctl status'
 run 0 '^linus@example\.com$' 'authctl whoami'
 
-say 'A request, signed in.'
+say 'Send a request with the session.'
 run 0 '"Lamp"' 'authctl get /items'
 
-say 'Ten seconds later the access token has ended; the session has not.'
+say 'Ten seconds later, the access token has expired. authctl renews it.'
 sleep 10
 run 0 'demo +linus@example\.com +refreshable' 'authctl status'
 run 0 '"Lamp"' 'authctl get -v /items'
 run 0 'demo +linus@example\.com +valid' 'authctl status'
 
-say 'A wrong password is one thing, and has its own exit status; the session stays as it was.'
+say 'A wrong password has its own exit code, and the session stays as it was.'
 run 14 'refused this name and password' \
   'echo wrong | authctl login -u linus@example.com --password-stdin'
 run 0 '^linus@example\.com$' 'authctl whoami'
 
-say 'Sign out: at the server, and here.'
+say 'Sign out, at the server and on this machine.'
 run 0 'at the server and here' 'authctl logout'
 run 10 'not signed in to demo' 'authctl get /items'
 
-printf '\nThat was all. Nothing of it is left on this machine. Next: README.md\n'
+printf '\nDone. Nothing is left on this machine. Next: README.md\n'
