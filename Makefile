@@ -1,42 +1,42 @@
-# make            builds the release program, .build/authctl
-# make demo       shows authctl against the demo API
-# make test       runs all tests
-# make test-kill  sends SIGKILL during a renewal 1000 times and reports what is lost (ROUNDS=N)
-# make bench      compares authctl with curl and others: Tests/Benchmarks/RESULTS.md
-# make test-keyrings  tests KWallet and KeePassXC, the real programs, on a private screen
-# make lint       runs swift-format, and checks the rules of CONTRIBUTING.md and the floors
-# make docs       writes man/*.1 from the program's help; a test fails if they are out of date
-# make recording  writes docs/session.svg: a terminal with the commands of README.md's "Try it"
-# make install    installs into PREFIX (/usr/local) below DESTDIR; make uninstall removes it
-# make deb        builds .build/dist/authctl_VERSION-1_ARCH.deb
-# make dist       builds the package, archives of program and source, SBOM and SHA256SUMS
-# make test-fresh tests the package, make demo and make test in a new Debian 12; needs root
+# make            build the program: .build/authctl
+# make demo       walk through authctl against a small local API
+# make test       run all tests
+# make test-kill  send SIGKILL during a renewal 1000 times and report what is lost (ROUNDS=N)
+# make bench      compare authctl with curl and others: Tests/Benchmarks/RESULTS.md
+# make test-keyrings  test with the real KWallet and KeePassXC on a virtual screen
+# make lint       run swift-format and check the rules of CONTRIBUTING.md and of the layers
+# make docs       generate man/*.1 from the program's help; a test fails when they differ
+# make recording  generate docs/session.svg from the first commands in README.md
+# make install    install into PREFIX (/usr/local) below DESTDIR; make uninstall removes it
+# make deb        build .build/dist/authctl_VERSION-1_ARCH.deb
+# make dist       build the package, archives of program and source, SBOM and SHA256SUMS
+# make test-fresh run the package, make demo and make test in a new Debian 12; needs root
 #
-# demo, the tests, deb and dist install missing Debian packages. The other targets install nothing.
+# demo, the tests, deb and dist install missing Debian packages; the other targets do not.
 
 PREFIX ?= /usr/local
 DESTDIR ?=
-# The folder of zsh functions below share. The Debian package uses zsh/vendor-completions.
+# Where zsh looks for functions, below share. Debian packages use zsh/vendor-completions.
 ZSH_FUNCTIONS ?= zsh/site-functions
-# The program that `make install` installs.
+# The program to install.
 AUTHCTL ?= .build/authctl
 
-# Headers of libcurl, libcrypto and libsecret; git and certificates to fetch Swift packages.
+# Headers of libcurl, libcrypto and libsecret; git and certificates to fetch the Swift packages.
 BUILD_PACKAGES := libcurl4-openssl-dev libssl-dev libsecret-1-dev git ca-certificates
-# The libraries that authctl opens at run time, and a keyring with a bus.
+# Libraries that authctl opens at run time, and a keyring on a bus to store secrets in.
 DEMO_PACKAGES := $(BUILD_PACKAGES) libsecret-1-0 gnome-keyring dbus-daemon libglib2.0-bin
-# secret-tool, curl, mandoc, man and python3 for comparison; the shells of completions/; ip to make
-# a network with another machine in it.
+# secret-tool, curl, mandoc, man and python3, against which the tests check authctl; the shells of
+# completions/; ip to simulate another machine on the network.
 TEST_PACKAGES := $(DEMO_PACKAGES) libsecret-tools curl mandoc man-db bash zsh fish openssl python3 \
   iproute2
 
-# The other Secret Services, a screen for them, and a program that types. KWallet needs the plugins
-# to encrypt its connection.
+# Other Secret Services, a virtual screen, and xdotool to type on it. KWallet needs the plugins to
+# encrypt what it sends.
 KEYRING_PACKAGES := $(TEST_PACKAGES) keepassxc libkf5wallet-bin libqca-qt5-2-plugins xvfb xdotool
 
-# Link the Swift runtime statically, strip symbols, and export nothing to libraries that are opened
-# later: each start takes 1 ms less. libc, libcurl, libcrypto and libsecret stay shared, so that
-# they get security updates from the system.
+# Links the Swift runtime statically, strips symbols and exports none to libraries opened later,
+# which saves 1 ms per start. libc, and libcurl, libcrypto and libsecret, which authctl opens on
+# demand, stay dynamic and get their security updates from the system.
 RELEASE := -c release --product authctl --static-swift-stdlib --disable-local-rpath \
   -Xlinker -s -Xlinker --no-export-dynamic
 
@@ -45,7 +45,7 @@ SHELL := /bin/bash
 MAKEFLAGS += --no-print-directory
 export GIT_TERMINAL_PROMPT := 0
 
-# SwiftPM needs a home folder that it can write: give it one if there is none.
+# SwiftPM writes to its home folder: provide one if HOME is missing or read-only.
 ifneq ($(shell test -n "$$HOME" -a -w "$$HOME" && echo yes),yes)
   export HOME := $(CURDIR)/.build/home
   $(shell mkdir -p "$$PWD/.build/home")
@@ -55,9 +55,8 @@ endif
 .PHONY: build demo test test-kill test-keyrings test-fresh bench lint docs recording install \
   uninstall deb dist clean swift
 
-# The static Swift runtime needs libstdc++, and SwiftPM has no option to link that statically. Its
-# linker searches the build folder first: with the archive there, authctl does not need
-# libstdc++.so.
+# The static Swift runtime needs libstdc++, which SwiftPM has no option to link statically. Its
+# linker searches the build folder first: with the archive there, no libstdc++.so is needed to run.
 build: swift
 	@Tests/packages.sh --check $(BUILD_PACKAGES)
 	@bin=$$(swift build $(RELEASE) --show-bin-path); mkdir -p "$$bin"; \
@@ -74,8 +73,8 @@ demo: swift
 	swift build --product DemoAPI </dev/null
 	@Tests/demo.sh "$$(swift build --show-bin-path)"
 
-# Prints the last line and the failures; .build/test.log has everything. It tests the release
-# program, because a debug build takes half a second to parse its options.
+# Shows the summary and the failures; everything else is in the log. The tests use the release
+# build: a debug build takes half a second to parse its options.
 test: swift
 	@Tests/packages.sh $(TEST_PACKAGES)
 	@test -n "$$AUTHCTL_BINARY" || $(MAKE) build
@@ -90,7 +89,7 @@ test: swift
 	  exit $$status; }
 	@tail -n 1 .build/test.log
 
-# Prints the lines that begin with kill: and the failures. Takes about five minutes.
+# Prints the lines that begin with "kill:" and the failures. Takes about five minutes.
 ROUNDS ?= 1000
 test-kill: swift
 	@Tests/packages.sh $(TEST_PACKAGES)
@@ -98,7 +97,7 @@ test-kill: swift
 	@AUTHCTL_KILL_ROUNDS=$(ROUNDS) swift test --skip-build --filter KillRoundsTests </dev/null \
 	  2>&1 | tee .build/test-kill.log | grep -a --line-buffered -E '^(kill:|✘)|error:|with [0-9]+ test'
 
-# Ratios from a single run: do not trust them on a busy machine. Takes about ten minutes.
+# One run of ratios; they mean little on a busy machine. Takes about ten minutes.
 BENCH_PACKAGES := $(TEST_PACKAGES) hyperfine time httpie gh valgrind nginx-light gcc libc6-dev \
   pkg-config openssl
 bench: build

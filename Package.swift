@@ -8,13 +8,13 @@ let strict: [SwiftSetting] = [
   .treatAllWarnings(as: .error),
 ]
 
-// Where libsecret/secret.h and what it includes of GLib lie: of what `pkg-config --cflags libsecret-1`
-// prints, the part that is needed. A system library target with `pkgConfig` would link libsecret too,
-// which the program opens only when it is needed, and so starts without. And pkg-config is not run
-// from here: SwiftPM keeps what a manifest said, so one that was read before the headers were
-// installed would go on failing. A folder that does not exist is passed over. Only glibconfig.h
-// depends on the machine: Debian has a folder for each, Fedora lib64, others lib. With a layout of its
-// own: swift build -Xcc -I... for each folder.
+// Include folders of libsecret/secret.h and the GLib headers it needs: the relevant part of
+// `pkg-config --cflags libsecret-1`. A system library target with `pkgConfig` would also link
+// libsecret, which the program opens only on demand. pkg-config is not run from here either:
+// SwiftPM caches the manifest, so one evaluated before the headers were installed would keep
+// failing. Folders that do not exist are ignored. Only glibconfig.h depends on the machine: Debian
+// has a folder for each architecture, Fedora lib64, others lib. For any other layout, pass swift
+// build -Xcc -I... for each folder.
 #if arch(arm64)
   let multiarch = "aarch64-linux-gnu"
 #else

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Shows authctl: register, sign in, send a request, renew an expired token, try a wrong password,
-# sign out. `make demo` builds what it needs and runs it.
+# A walk through authctl: register, log in, request, a token that expires and is renewed, a wrong
+# password, log out. `make demo` builds the programs and runs it.
 #
-#   Tests/demo.sh FOLDER       FOLDER has authctl and DemoAPI
+#   Tests/demo.sh FOLDER       FOLDER contains authctl and DemoAPI
 #
-# Everything is real and private: an HTTP API on a free port of this machine, a D-Bus, a
-# gnome-keyring, and a home in a temporary folder. The script removes all of it at the end. It exits
-# with 1 if a step does not show what it says.
+# Everything is real and private: an HTTP API on a free port of this machine, a D-Bus and a
+# gnome-keyring of its own, a home in a temporary folder. All of it is removed at the end. Exits
+# with 1 if a step does not show what it should.
 
 set -u
 bin=$(cd "${1:?usage: Tests/demo.sh FOLDER}" && pwd) || exit 2
@@ -14,12 +14,13 @@ for program in "$bin/authctl" "$bin/DemoAPI" dbus-daemon gnome-keyring-daemon gd
   command -v "$program" >/dev/null || { echo "demo: $program is missing: make demo" >&2; exit 2; }
 done
 
-# Not TMPDIR: the path of a socket has at most 107 bytes.
+# Not TMPDIR: the path of a socket is limited to 107 bytes.
 world=$(mktemp -d /tmp/authctl-demo.XXXXXX) || exit 1
 started=()
 
 clean_up() {
-  trap '' INT TERM HUP  # Stop the keyring before the bus, or it complains that the bus is gone.
+  trap '' INT TERM HUP
+  # Stop the keyring before the bus, or it complains that the bus is gone.
   for ((i = ${#started[@]} - 1; i >= 0; i--)); do
     kill "${started[i]}" 2>/dev/null
     wait "${started[i]}" 2>/dev/null
@@ -86,11 +87,10 @@ export URL
 gdbus wait --session --timeout 20 org.freedesktop.secrets ||
   fail "gnome-keyring did not start: $(cat "$world/keyring.log")"
 
-# Prints an explanation.
+# Prints the explanation, the command and its output, and any status other than 0.
 say() { printf '\n# %s\n' "$1"; }
 
-# Prints a command, its output, and its exit status unless that is 0.
-run() { # STATUS PATTERN COMMAND: fails if the status or the output differs.
+run() { # STATUS PATTERN COMMAND: the output must match the pattern.
   local wanted=$1 pattern=$2 status=0 output
   printf '$ %s\n' "$3"
   output=$(eval "$3" 2>&1) || status=$?

@@ -1,18 +1,18 @@
 #!/usr/bin/env bash
-# The floors of the house, proved by the compiler: the files of one floor are type-checked with
-# those of the floors they may use, and with nothing else. A look upwards or sideways is then
-# "cannot find X in scope". `make lint` runs it after `swift build`.
+# Proves the layers ("floors") with the compiler: type-checks the files of each layer together with
+# only those of the layers it may use. A use of any other layer is then "cannot find X in scope".
+# `make lint` runs it after `swift build`.
 #
 #   Tests/floors.sh [FOLDER]    checks the repository in FOLDER, or its own
 #
-# Exits with 0 when every floor keeps to those below, with 1 and the compiler's words otherwise.
+# Exits with 0 if every layer uses only its own, otherwise with 1 and the compiler's messages.
 
 set -u
 cd "${1:-$(dirname "$0")/..}" || exit 2
 build=$(swift build --show-bin-path) || exit 2
 generated=.build/plugins/outputs/*/AuthKit/destination/EmbedPresets
 
-# FLOOR: the floors it may use. What is not named is above it, or beside it.
+# FLOOR: the layers it may use. All other layers are above it or beside it.
 authkit='
 Base:
 Stores: Base
@@ -41,12 +41,12 @@ common=(-typecheck -wmo -parse-as-library -swift-version 6 -suppress-warnings
 for map in Sources/*/include/module.modulemap "$build"/*.build/module.modulemap; do
   [ -f "$map" ] && common+=(-Xcc "-fmodule-map-file=$PWD/${map#"$PWD"/}")
 done
-# The headers that Package.swift names.
+# The headers in Package.swift.
 for folder in /usr/include/{libsecret-1,glib-2.0} /usr/lib{,64,/*-linux-gnu}/glib-2.0/include; do
   [ -d "$folder" ] && common+=(-Xcc "-I$folder")
 done
 
-# check MODULE; the floors are on standard input.
+# check MODULE; reads the layers from standard input.
 check() {
   local module=$1 floor below name files status=0
   while IFS=: read -r floor below; do
@@ -55,9 +55,9 @@ check() {
     for name in $floor $below; do
       mapfile -t -O "${#files[@]}" files < <(find "Sources/$module/$name" -name '*.swift')
     done
-    # The root command names every command; the help is about all of them.
+    # The root command names every command; the help needs them all.
     [ "$floor" = Help ] && files+=(Sources/authctl/Authctl.swift)
-    # What the build writes belongs to the floor that reads it.
+    # Generated files belong to the layer that uses them.
     if [ "$module" = AuthKit ]; then
       mapfile -t -O "${#files[@]}" files < <(find $generated -name 'EmbeddedCommit.swift')
       case " $floor $below " in *' Profiles '*)
@@ -73,7 +73,7 @@ check() {
   return "$status"
 }
 
-# A folder that no floor names would be looked at by nobody.
+# A folder that belongs to no layer would not be checked.
 for folder in Sources/AuthKit/*/ Sources/authctl/*/; do
   name=$(basename "$folder")
   module=$(basename "$(dirname "$folder")")

@@ -1,19 +1,18 @@
 #!/usr/bin/env bash
-# Proves on a clean Debian 12, made by debootstrap for this once, that
+# Proves on a clean Debian 12, made by debootstrap for this run, that
 #
-#   1. the package installs without Swift, runs, and brings pages and completions to their places;
-#   2. `make demo` and `make test` work on a machine that has Swift, make and nothing else.
+#   1. the package installs without Swift, runs, and puts pages and completions in their places;
+#   2. `make demo` and `make test` work on a machine that has only Swift and make.
 #
-#   Tests/fresh.sh [package|all]      all when nothing is said
+#   Tests/fresh.sh [package|all]      default: all
 #
-# Swift is not in Debian: this machine's toolchain is shown to the fresh one, read-only. The source
-# is that of the last commit. Needs root; without it, and without a mirror, it says so and ends
-# with 0.
+# Swift is not in Debian: this machine's toolchain is mounted there read-only. The source is that of
+# the last commit. Without root, or without a mirror, it says so and exits with 0.
 #
-#   FRESH_ROOT     a folder on a disk with 6 GB (/var/tmp); what is made in it is removed
-#   FRESH_MIRROR   of Debian (http://deb.debian.org/debian)
-#   FRESH_SHOW     further paths of this machine to be seen there, for one that cannot reach
-#                  GitHub: a mirror of the Swift packages, /etc/gitconfig that leads to it
+#   FRESH_ROOT     a folder on a disk with 6 GB (/var/tmp); all files made there are removed
+#   FRESH_MIRROR   the Debian mirror (http://deb.debian.org/debian)
+#   FRESH_SHOW     further paths of this machine to mount there; if it cannot reach GitHub,
+#                  a mirror of the Swift packages and an /etc/gitconfig that points to it
 
 set -eu
 cd "$(dirname "$0")/.."
@@ -27,7 +26,7 @@ skip() {
 
 [ "$(id -u)" -eq 0 ] || skip "only root can make a file system of its own (sudo make test-fresh)"
 unshare --mount true 2>/dev/null || skip "no mount namespace here (a container without privileges)"
-# Mounts are seen here alone and are gone with this process.
+# Mounts are visible only here and end with this process.
 [ "${FRESH_INSIDE-}" = yes ] || FRESH_INSIDE=yes exec unshare --mount "$0" "$@"
 
 Tests/packages.sh debootstrap
@@ -52,13 +51,13 @@ debootstrap --variant=minbase "$suite" "$root" "$mirror" >"$root.log" 2>&1 || {
   tail -n 5 "$root.log" >&2
   skip "debootstrap cannot reach $mirror"
 }
-# A root that is no mount has no mount namespaces, which some tests make.
+# Some tests make mount namespaces, which requires that the root is a mount.
 mount --bind "$root" "$root"
 mount -t proc proc "$root/proc"
 mount --rbind /dev "$root/dev"
 cp /etc/resolv.conf "$root/etc/resolv.conf"
 
-inside() { # COMMAND: as root of the fresh machine, with a home and nothing of this one's.
+inside() { # COMMAND: runs it as root of the fresh machine, with its own home and environment.
   chroot "$root" /usr/bin/env -i HOME=/root LANG=C.UTF-8 DEBIAN_FRONTEND=noninteractive \
     PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin${swift:+:$swift} \
     bash -ec "$1" </dev/null
@@ -95,7 +94,7 @@ if [ "$what" = all ]; then
     mount --bind -o ro "$place" "$root/$place"
   done
   git archive HEAD | tar -x -C "$root/root/authctl"
-  # What https://www.swift.org/install/linux/debian names for a toolchain, and make.
+  # The packages that https://www.swift.org/install/linux/debian lists for a toolchain, and make.
   say 'make and what a toolchain needs; then make demo'
   inside 'apt-get -qq -y -o Dpkg::Use-Pty=0 install --no-install-recommends make git \
     ca-certificates binutils gcc libc6-dev libstdc++-12-dev libcurl4-openssl-dev libxml2-dev \

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Whether comments and documents agree: what a comment cites is there, each rule has tests, and each
+# Checks that comments and documents agree: every citation exists, each rule has tests, and each
 # test that a rule names exists. Tests/lint.sh runs it.
 #
-#   Tests/lint-documents.sh [FOLDER]     looks at the repository in FOLDER, or at its own
+#   Tests/lint-documents.sh [FOLDER]     checks the repository in FOLDER, or its own
 #
-# Exits with 0 when nothing was found, with 1 and one line for each finding otherwise.
+# Exits with 0 if it finds nothing, otherwise with 1 and one line for each finding.
 
 set -u
 export LC_ALL=C
@@ -22,9 +22,9 @@ report() { # MESSAGE: standard input is a list of findings.
   done
 }
 
-# What comments and documents cite, as FILE:LINE KEY, KEY being `rule A16` or `design 4`; a list of
-# several is taken apart. A comment may break anywhere, so its lines are joined, as are those of a
-# paragraph; LINE is where it begins.
+# The citations in comments and documents, as FILE:LINE KEY, where KEY is `rule A16` or `design 4`;
+# a list of several is split. The lines of a comment or paragraph are joined first, since it may
+# break anywhere; LINE is its first.
 citations() { # FILE-OR-FOLDER...
   find "$@" -type f \
     \( -name '*.swift' -o -name '*.[ch]' -o -name '*.sh' -o -name '*.py' -o -name '*.md' \) \
@@ -61,7 +61,7 @@ citations() { # FILE-OR-FOLDER...
       END { flush() }' {} +
 }
 
-# The rules, and each with the tests that it names: `RULE SUITE/TEST`, `RULE -` for a rule without.
+# The rules with the tests that each names: `RULE SUITE/TEST`, or `RULE -` if it names none.
 named=$(awk '
   /^#/ { if (rule != "" && !count) print rule " -"; rule = ""; inTests = 0 }
   /^### [ABCT][0-9]+ / { rule = $2; count = 0 }
@@ -77,7 +77,7 @@ named=$(awk '
   }
   END { if (rule != "" && !count) print rule " -" }' "$rules")
 
-# The tests, as SUITE/TEST: a function after @Test, in the type at the left margin that it is in.
+# The tests, as SUITE/TEST: a function after @Test, in the enclosing type at the left margin.
 tests=$(find Tests -type f -name '*.swift' -exec awk '
   FNR == 1 { suite = ""; isTest = 0 }
   /^(@[A-Za-z].* )?((final|public|private) )*(struct|class|enum|actor|extension) / {
@@ -96,7 +96,7 @@ tests=$(find Tests -type f -name '*.swift' -exec awk '
 cited=$(citations Sources Tests Plugins docs CONTRIBUTING.md README.md SECURITY.md 2>/dev/null)
 known=$(
   cut -d' ' -f1 <<<"$named" | sort -u | sed 's/^/rule /'
-  # Numbers kept for what is not built.
+  # Numbers reserved for features that are not built.
   sed -n '/^## Not built yet/,$p' "$rules" | grep -oE '\b[ABCT][0-9]+\b' | sed 's/^/rule /'
   sed -nE 's/^## ([0-9]+)\. .*/design \1/p' "$design"
 )
@@ -116,7 +116,7 @@ findings=$(awk 'NR == FNR { tests[$0]; next } $2 != "-" && !($2 in tests)' \
   <(echo "$tests") <(echo "$named"))
 [ -z "$findings" ] || report "Tests has no such test, which $rules names" <<<"$findings"
 
-# What a reader of the repository cannot open.
+# Citations that a reader of the repository cannot open.
 findings=$(grep -rnHE --include='*.swift' --include='*.[ch]' --include='*.sh' --include='*.py' \
   -e '^\s*(//|#).*([Cc]ontract,? sections?|[Ss]ecurity rule|(screens|contract|layout|oauth|backends)\.md|\([ABC][0-9]+\))' \
   Sources Tests | grep -v '^Tests/lint-documents.sh:')

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# The rules of the house that a compiler does not know: one door to each outside thing, and what
-# nobody may write. `make lint` runs it behind swift-format.
+# Checks the project's rules that a compiler does not know: one door to each outside thing, and
+# forbidden constructs. `make lint` runs it after swift-format.
 #
-#   Tests/lint.sh [FOLDER]     looks at the repository in FOLDER, or at its own
+#   Tests/lint.sh [FOLDER]     checks the repository in FOLDER, or its own
 #
-# Ends with 0 when nothing was found, with 1 and one line for each finding otherwise.
+# Exits with 0 if it finds nothing, otherwise with 1 and one line for each finding.
 
 set -u
 export LC_ALL=C
@@ -14,7 +14,7 @@ cd "${1:-$here/..}" || exit 2
 
 found=0
 
-report() { # MESSAGE: what stands on standard input is a list of findings.
+report() { # MESSAGE: standard input is a list of findings.
   local line
   while IFS= read -r line; do
     printf '%s\n    %s\n' "$line" "$1"
@@ -22,8 +22,8 @@ report() { # MESSAGE: what stands on standard input is a list of findings.
   done
 }
 
-# Lines that match, as FILE:LINE:TEXT, but for those that are comments as a whole. The folders
-# named are searched for Swift and C.
+# Matching lines, as FILE:LINE:TEXT, except comment lines. Searches Swift and C files in the
+# folders.
 code() { # PATTERN FOLDER...
   local pattern=$1
   shift
@@ -31,8 +31,8 @@ code() { # PATTERN FOLDER...
     grep -vP '^[^:]+:\d+:\s*//'
 }
 
-# PATTERN may stand in these files of Sources and nowhere else; and it must stand in each of them,
-# so that a rule whose file has been renamed does not fall asleep.
+# PATTERN may occur only in these files of Sources, and must occur in each of them, so that the rule
+# still works after a file is renamed.
 door() { # MESSAGE PATTERN FILE...
   local message=$1 pattern=$2 hits file
   shift 2
@@ -75,7 +75,7 @@ door 'the one exit is in Main.swift' "$exit" \
   Sources/authctl/Main.swift
 exits=$(code "$exit" Sources/authctl/Main.swift | tail -n +2)
 [ -z "$exits" ] || report 'the one exit is there already' <<<"$exits"
-# Read by Main; cleaned before anything is loaded.
+# Main reads the environment; Hardening cleans it before anything is loaded.
 door 'the environment is read in Main.swift and handed on' \
   '\b(secure_)?getenv\s*\(|\benviron\b|ProcessInfo' \
   Sources/authctl/Main.swift Sources/AuthKit/Base/Hardening.swift
@@ -84,14 +84,14 @@ door 'the clock is read in Clock.swift' \
   Sources/authctl/System/Clock.swift
 door "authctl's own variables are listed in Variable.swift" '"AUTHCTL_\w*"' \
   Sources/AuthKit/Base/Variable.swift
-# Bounds of waiting, which no test sets.
+# Time limits that no test sets.
 door 'time limits are kept by the store and by password commands; waits are timed by Clock.uptime' \
   'CLOCK_MONOTONIC|ContinuousClock|SuspendingClock' Sources/authctl/System/Clock.swift \
   Sources/AuthKit/Stores/SecretService/SecretServiceBus.swift Sources/authctl/System/SecretCommand.swift
 door 'questions are asked by Terminal.swift' '"/dev/tty"|\btcsetattr\s*\(|\bgetpass\s*\(' \
   Sources/authctl/System/Terminal.swift
-# Whatever a terminal gets passes StandardStream or Terminal (rule B4). The other files look
-# at descriptors 0, 1 and 2, or hand them to a child.
+# All output to a terminal passes StandardStream or Terminal (rule B4). The other files only inspect
+# descriptors 0, 1 and 2, or pass them to a child.
 prints='(?<![\w.])(print|debugPrint|dump|puts|fputs|putchar|fwrite|perror|[vdfs]*printf)\s*\('
 prints+='|STD(OUT|ERR)_FILENO|,\s*(stdout|stderr)\s*\)|"/dev/(stdout|stderr|fd/[12])"'
 door 'standard output and standard error are written by StandardStream.swift' "$prints" \
@@ -103,7 +103,7 @@ door 'write(2) is called by these files, each for descriptors of its own' "$writ
   Sources/authctl/System/{StandardStream,Terminal,File,Signals}.swift \
   Sources/authctl/Help/Manual.swift Sources/AuthKit/HTTP/BodyFile.swift \
   Sources/AuthKit/Base/Files/{Descriptor,AtomicFile}.swift
-# A number on a line with an exit code, but 0; the table itself is the one place that has them.
+# A number other than 0 on a line with an exit code; only the table itself may have them.
 exit_code='exitCode\b.*(?<![\w.])[1-9]\d*\b|(?<![\w.])[1-9]\d*\b.*\bexitCode\b'
 exit_code+='|(?<![\w.])exit\s*\(\s*[1-9]'
 never 'numbers of exit codes stand in Failure.swift' "$exit_code" Sources
@@ -113,15 +113,15 @@ never 'a command ends with 0 or throws a Failure' '\breturn\s+[1-9]\d*\s*$' Sour
 never 'what is true of one preset stands in its TOML file' \
   '"(express-jwt|vapor-basic|rails-jwt|rails-turbo|rails-selfie)"' Sources
 
-# Imports go one way.
+# Imports are allowed in one direction.
 never 'Foundation costs 5 ms at each start and 50 MB; Glibc has it, or FoundationEssentials' \
   "${import}Foundation(Networking|XML|Internationalization)?\\b" Sources
 never 'AuthKit knows nothing of command lines' "${import}ArgumentParser\\b" \
   Sources/AuthKit Sources/CCrypto Sources/CCurl Sources/CLibsecret Sources/CSystem
 never 'AuthKit knows nothing of authctl' "${import}authctl\\b" Sources
 
-# In Swift "\r\n" is one Character, and a letter with a combining mark is another one than without:
-# what guards HTTP and D-Bus looks at utf8 bytes.
+# In Swift "\r\n" is one Character, and a letter with a combining mark differs from the letter
+# alone: code that guards HTTP and D-Bus compares utf8 bytes.
 wire='contains\s*\(\s*"\\[rn]|hasPrefix\s*\(|hasSuffix\s*\('
 wire+='|(?<!utf8)\.split\s*\(\s*(separator:\s*|whereSeparator:\s*\\\.)["i]|^\s*\.split\s*\(\s*separator:\s*"'
 wire+='|\.components\s*\(|(firstIndex|lastIndex)\s*\(\s*of:\s*"|\.isNewline\b'
@@ -129,7 +129,7 @@ never 'compare utf8 bytes here, not Characters' "$wire" \
   Sources/AuthKit/Base/{Redactor,SecretForms}.swift Sources/AuthKit/HTTP \
   Sources/AuthKit/SignIn Sources/AuthKit/Stores
 
-# What nobody may write.
+# Forbidden constructs.
 never 'not in this house' \
   '@unchecked\s+Sendable|nonisolated\s*\(\s*unsafe\s*\)|\bfatalError\s*\(|\btry!|\bas!' Sources
 never 'AuthKit is synchronous' '\basync\b|\bawait\b' Sources/AuthKit
@@ -139,8 +139,8 @@ keys=$(grep -nHPi '^\s*\[?[\w."]*(command|exec|program)[\w."]*\s*[]=]' \
   Sources/AuthKit/Profiles/Presets/*.toml)
 [ -z "$keys" ] || report 'no profile key may name something to run' <<<"$keys"
 
-# README.md and the rules are one page each for those who search them; what is generated or
-# a picture nobody reads as code.
+# README.md and the rules are one page each, so that readers can search them; generated files and
+# pictures are not read as code.
 large=$(find . \( -path './.*' -o -path ./README.md -o -path ./docs/security.md \) -prune -o \
   -type f -size +19999c \
   -printf '%P: %s bytes\n')

@@ -1,11 +1,10 @@
 #!/usr/bin/env bash
-# Installs those of the named Debian packages that are missing, and nothing when none is.
+# Installs those of the named Debian packages that are missing.
 #
 #   Tests/packages.sh PACKAGE...
-#   Tests/packages.sh --check PACKAGE...    only says which are missing; ends with 1 then
+#   Tests/packages.sh --check PACKAGE...    only reports missing packages; exits with 1 then
 #
-# Never asks. Uses sudo only when it is not root; without a terminal only a sudo that wants no
-# password.
+# It never asks. If not root, it uses sudo, and without a terminal only if sudo needs no password.
 
 set -eu
 
@@ -48,7 +47,7 @@ apt() {
     -o Dpkg::Use-Pty=0 -o DPkg::Lock::Timeout=120 "$@" </dev/null
 }
 
-# Known to apt, and the lists not so old that what they name has gone from the mirror.
+# apt knows the packages, and its lists are recent enough for the mirror.
 install() {
   apt-cache show --no-all-versions "${missing[@]}" >/dev/null 2>&1 &&
     apt install --no-install-recommends "${missing[@]}"

@@ -1,19 +1,20 @@
 #!/usr/bin/env python3
-"""The second opinion on TOML: Python's tomllib.
+"""Generates TOML documents, and reads them with tomllib to compare authctl's reader with it.
 
     toml_oracle.py SEED COUNT
 
-Makes COUNT documents, the same for the same SEED, good ones and broken ones. Prints a line for
-each: its bytes in hexadecimal, a blank, and what tomllib reads, as TOMLOracleTests.swift writes it:
+Makes COUNT documents, valid and invalid, always the same for one SEED. Prints a line for each: its
+bytes in hexadecimal, a blank, and the tree that tomllib reads, in the format of
+TOMLOracleTests.swift:
 
     {key:value,…} [value,…] s(text) i(number) f(bits) T F and dates by their kind: o l d t
     !       for a document that is not TOML
 
-Texts and keys are hexadecimal too. Where tomllib is not TOML 1.0 as authctl reads it:
+Texts and keys are hexadecimal too. Differences between tomllib and authctl's TOML 1.0:
 
-  - It reads whole numbers beyond 64 bits, which TOML calls an error, and any depth of nesting,
-    which authctl bounds. Both are made `!` here.
-  - Its dates have no year 0000, which RFC 3339 has: such documents are not made.
+  - tomllib reads integers beyond 64 bits, which are an error in TOML, and any depth of nesting,
+    which authctl limits. Both are printed as `!`.
+  - Its dates have no year 0000, which RFC 3339 allows: such documents are not generated.
 """
 
 import datetime
@@ -59,7 +60,7 @@ RAW = [b"\x80", b"\xc3", b"\xed\xa0\x80", b"\xff", b"\xc0\x80", b"\xf4\x90\x80\x
 
 
 class Maker:
-    """Makes documents; most are nearly right, for those find the edges."""
+    """Makes documents; most are almost valid, which tests the edge cases."""
 
     def __init__(self, seed):
         self.random = random.Random(seed)
@@ -174,13 +175,13 @@ def hexadecimal(text):
 
 
 def clock(value):
-    """Without the zeros at the end of a fraction."""
+    """The value without trailing zeros in its fraction."""
     text = value.replace(tzinfo=None).isoformat()
     return text.rstrip("0") if "." in text else text
 
 
 def canonical(value, depth=0):
-    """The value as it is printed; ValueError for what TOML 1.0 or authctl does not have."""
+    """The value as printed; ValueError for values that TOML 1.0 or authctl does not allow."""
     if depth > MAXIMUM_DEPTH:
         raise ValueError("too deep")
     if isinstance(value, dict):

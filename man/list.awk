@@ -1,5 +1,5 @@
-# Writes a topic of `authctl help` as mdoc(7), or with kind=commands the overview. Rows of a name
-# and a text become lists; the names in the overview become references to pages.
+# Converts a topic of `authctl help`, or with kind=commands its command list, to mdoc(7): rows of a
+# name and a text become lists, and the command names refer to pages.
 
 function flush(   t) {
   t = row

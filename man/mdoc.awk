@@ -1,6 +1,6 @@
-# Shared by page.awk and list.awk: turns authctl's text into mdoc(7).
+# Functions of page.awk and list.awk that write authctl's text as mdoc(7).
 
-# Prose: options keep their dashes, and a line never begins a macro.
+# Prose: options keep their dashes, and no line begins with a macro.
 function words_of(t) {
   gsub(/\\/, "\\e", t)
   t = " " t
@@ -20,7 +20,7 @@ function prose(t,   out) {
   return out t
 }
 
-# Text to type: every dash stays a dash.
+# Text to type: every dash is literal.
 function literal(t) {
   gsub(/\\/, "\\e", t)
   gsub(/-/, "\\-", t)

@@ -1,5 +1,5 @@
-# Writes the text of --help as an mdoc(7) page. Variables: words (`profile add`), date, and part (a
-# file with more text for the page). With only (the title of a section), it prints just that list.
+# Converts the text of --help to an mdoc(7) page. Variables: words (`profile add`), date, part (a
+# file with additions to the page); or only (the title of one section), which prints only its list.
 
 # `-p, --profile <name>` as macros.
 function label(t,   n, i, out, parts) {
@@ -47,7 +47,7 @@ function synopsis(t,   one, is_optional) {
   }
 }
 
-# Prints the paragraphs, and indented lines unchanged. Returns the line after `Examples:`.
+# Paragraphs; indented text is literal. Returns the line after `Examples:`.
 function discussion(   i, paragraph, wants_space) {
   for (i = 1; i <= lines && body[i] != "Examples:"; i++) {
     if (body[i] ~ /^  /) {
@@ -89,7 +89,7 @@ state == "usage" && /^ / { sub(/^ +/, ""); usage = usage " " $0; next }
 /^  See 'authctl/ { next }
 state == "items" && /^  [^ ]/ {
   end_item()
-  # Summaries begin in column 27; a longer label has a line of its own.
+  # Summaries start in column 27; a longer label has its own line.
   item = $0
   if (substr($0, 26, 1) == " " && substr($0, 27, 1) != "<") {
     item = substr($0, 1, 25)

@@ -1,13 +1,13 @@
 #!/bin/sh
-# Writes the manual pages of authctl and its commands as mdoc(7), from --help, from the topics of
-# `authctl help`, and from the hand-written text in man/parts. `make docs` runs it, and a test
-# checks that the pages are up to date.
+# Writes the manual pages of authctl and of its commands: the output of --help and of the help
+# topics as mdoc, combined with the hand-written man/parts. `make docs` runs it; a test compares.
 #
 #   man/pages.sh AUTHCTL FOLDER     runs the program AUTHCTL, writes FOLDER/*.1
 #
-# parts/authctl.1 is the overview; lists replace its lines @commands@, @options@, @environment@ and
-# @exit-codes@. parts/authctl-NAME.1 adds to the page of one command: the text before the first .Sh
-# ends the DESCRIPTION, the rest follows the OPTIONS. All pages have the date of parts/authctl.1.
+# parts/authctl.1 is the overview, in which the lines @commands@, @options@, @environment@ and
+# @exit-codes@ are replaced. parts/authctl-NAME.1 adds to the page of one command: the text before
+# its first .Sh ends the DESCRIPTION, the rest follows OPTIONS. parts/authctl.1 sets the date of all
+# pages.
 
 set -eu
 export LC_ALL=C COLUMNS=80
@@ -19,7 +19,7 @@ page() { # WORDS: writes the page of this command and those of its subcommands.
   name=authctl-$(echo "$1" | tr ' ' -)
   part=$man/parts/$name.1
   [ -f "$part" ] || part=/dev/null
-  # shellcheck disable=SC2086 # Split into words on purpose.
+  # shellcheck disable=SC2086 # $1 is a list of words.
   help=$("$authctl" $1 --help)
   printf '%s\n' "$help" |
     awk -v words="$1" -v date="$date" -v part="$part" -f "$man/mdoc.awk" -f "$man/page.awk" \

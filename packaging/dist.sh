@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Puts a release into .build/dist, next to the package from deb.sh: an archive of the program with
-# its manual pages and completions, one of the source, the SBOM, and SHA256SUMS of all files.
+# Adds the other files of a release to .build/dist, after deb.sh: the program with its pages and
+# completions, the source, the SBOM, and SHA256SUMS of all.
 
 set -eu
 cd "$(dirname "$0")/.."
@@ -24,8 +24,8 @@ packaging/sbom.sh >"$dist/$name.cdx.json"
 
 if git rev-parse --git-dir >/dev/null 2>&1; then
   [ -z "$(git status --porcelain --untracked-files=no)" ] ||
-    echo "dist: the source archive has the last commit, without your uncommitted changes" >&2
-  # Package.resolved makes the source build with the same packages as this program.
+    echo "dist: the source archive is of the last commit, not of what is changed since" >&2
+  # Package.resolved pins the packages, so that the source builds with the same versions.
   git archive --format=tar --prefix="$name/" --add-file=Package.resolved HEAD | gzip -9n >"$dist/$name.tar.gz"
 else
   echo "dist: this is not a git repository, so there is no source archive" >&2

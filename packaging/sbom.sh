@@ -1,7 +1,7 @@
 #!/bin/sh
 # Prints the contents of the program as CycloneDX 1.5 (https://cyclonedx.org/docs/1.5/json): the
-# pinned Swift packages and the Swift runtime. Packages that only the tests use have the scope
-# excluded. The system's libraries are not part of the program.
+# pinned Swift packages, the Swift runtime, and, marked as excluded, packages that only tests use.
+# System libraries opened at run time are not part of it.
 
 set -eu
 export LC_ALL=C

@@ -1,9 +1,8 @@
 import Foundation
 import PackagePlugin
 
-/// Puts the text of every Profiles/Presets/*.toml into one Swift file, so that the binary needs no
-/// file beside it and a new preset is one TOML file and nothing else; and the name of the commit
-/// into another.
+/// Embeds every Profiles/Presets/*.toml in one Swift file, so that the binary needs no data files
+/// and a new preset is only a TOML file. Embeds the commit in another.
 @main
 struct EmbedPresets: BuildToolPlugin {
   func createBuildCommands(context: PluginContext, target: any Target) throws -> [Command] {
@@ -23,7 +22,7 @@ struct EmbedPresets: BuildToolPlugin {
         arguments: [script.path, output.path] + inputs.map(\.path),
         inputFiles: inputs + [script],
         outputFiles: [output]),
-      // Before each build: no file of the package changes with a commit.
+      // Runs before each build: a new commit changes no file of the package.
       .prebuildCommand(
         displayName: "Naming the commit",
         executable: URL(filePath: "/bin/sh"),

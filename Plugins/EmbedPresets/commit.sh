@@ -1,5 +1,5 @@
-# commit.sh PACKAGE OUTPUT: writes a Swift file that names the commit from which this is built, or
-# none: where there is no git, or PACKAGE is not a repository of its own, as when it was unpacked.
+# commit.sh PACKAGE OUTPUT: writes a Swift file that contains the commit of this build, or nil if
+# there is no git or PACKAGE is not a repository, for example an unpacked archive.
 set -eu
 mkdir -p "${2%/*}"
 unset GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE
@@ -11,7 +11,7 @@ text="/// Written by Plugins/EmbedPresets; not to be edited.
 enum EmbeddedCommit {
   static let text: String? = $commit
 }"
-# Left alone when it says that already: nothing has to be compiled again then.
+# An unchanged file is not written again, so nothing is recompiled.
 if [ ! -f "$2" ] || [ "$(cat "$2")" != "$text" ]; then
   printf '%s\n' "$text" >"$2.new"
   mv "$2.new" "$2"

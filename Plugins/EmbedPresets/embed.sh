@@ -1,5 +1,5 @@
-# embed.sh OUTPUT PRESET.toml...: writes a Swift file that holds the texts of the presets.
-# Raw strings with three number signs: TOML has no use for that ending.
+# embed.sh OUTPUT PRESET.toml...: writes a Swift file that contains the texts of the presets. It
+# uses raw strings with three number signs, whose end delimiter does not occur in a preset.
 set -eu
 output=$1
 shift

@@ -10,9 +10,9 @@ private func mistakes(_ text: String) -> [Failure] {
 
 private func messages(_ text: String) -> [String] { mistakes(text).map(\.message) }
 
-/// Every mistake of a file at once: each of them, each once, in the order of the file.
+/// All mistakes of a file are reported at once: each of them once, in file order.
 @Suite struct AllMistakesTests {
-  /// A file and what is told of it, each without `shop.toml:`.
+  /// A file and the start of each message about it, without `shop.toml:`.
   struct File: Sendable, CustomTestStringConvertible {
     var name: String
     var text: String
@@ -28,7 +28,7 @@ private func messages(_ text: String) -> [String] { mistakes(text).map(\.message
     }
   }
 
-  /// No two of them have to do with one another.
+  /// Ten independent mistakes.
   static let ten = File(
     name: "ten",
     text: """
@@ -70,7 +70,7 @@ private func messages(_ text: String) -> [String] { mistakes(text).map(\.message
       "21:1: network.allow_origins: https://*.shop.example: no wildcard",
     ])
 
-  /// One mistake must not make others, and must not hide those behind it.
+  /// One mistake must neither cause others nor hide those after it.
   static let files = [
     ten,
     File(name: "nothing wrong", text: base + "[login]\npath = \"/x\"", told: []),
@@ -163,7 +163,7 @@ private func messages(_ text: String) -> [String] { mistakes(text).map(\.message
     }
   }
 
-  /// What is missing is told beside what is wrong.
+  /// Missing keys are reported along with wrong ones.
   @Test func whatIsMissingIsToldToo() {
     let found = messages(
       base + "[login]\npath = \"/x\"\nbody = { o = \"{otp}\" }\n[otp]\nwhen = [\"mfa\"]\n"
@@ -180,7 +180,7 @@ private func messages(_ text: String) -> [String] { mistakes(text).map(\.message
     #expect(found.count == 5, "\(found.joined(separator: "\n"))")
   }
 
-  /// Reading stops at one of them; which, is for the reader to say.
+  /// Reading stops at one of these mistakes; the reader chooses which.
   @Test func theMistakesAreThoseOfReading() {
     for file in Self.files {
       let all = messages(file.text)
@@ -205,7 +205,7 @@ private func messages(_ text: String) -> [String] { mistakes(text).map(\.message
     }
   }
 
-  /// Wherever something is taken out of a preset, the mistakes that are told stand in the text.
+  /// Whatever is removed from a preset, every reported mistake points into the text.
   @Test(arguments: ["aspnet-identity", "devise-token-auth", "gitea", "pocketbase", "simplejwt"])
   func everyPlaceIsInTheFile(preset: String) {
     let whole = Array((base + (Presets.text(preset) ?? "")).utf8.split(separator: 10))

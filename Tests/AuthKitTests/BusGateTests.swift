@@ -2,11 +2,11 @@ import Testing
 
 @testable import AuthKit
 
-/// What a bus says, in pieces of any size: messages are measured before they are let in.
+/// Messages from a bus, in pieces of any size, are measured before they are admitted.
 @Suite struct BusGateTests {
   private static let greeting = Array("OK 0123456789abcdef\r\nAGREE_UNIX_FD\r\n".utf8)
 
-  /// A message of `fields` and `body` bytes, rounded up as the wire has it.
+  /// A message of `fields` and `body` bytes, padded as on the wire.
   private func message(fields: Int, body: Int, littleEndian: Bool = true) -> [UInt8] {
     func number(_ value: Int) -> [UInt8] {
       let bytes = [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: value >> $0) }
@@ -36,7 +36,7 @@ import Testing
     let empty = message(fields: 0, body: 0, littleEndian: littleEndian)
     #expect(admits(Self.greeting + fits + empty + fits, pieces: pieces))
     #expect(!admits(Self.greeting + fits + empty + large, pieces: pieces))
-    // It is known by its header, of whatever follows nothing.
+    // The header is enough to refuse it, even if nothing follows.
     #expect(!admits(Self.greeting + large.prefix(16), pieces: pieces))
   }
 

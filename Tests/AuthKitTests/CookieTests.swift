@@ -7,7 +7,7 @@ private let later = Timestamp(seconds: 1_796_047_509 + 100)
 private let shop = "https://api.shop.example:443"
 
 extension CookieJar {
-  /// A jar with what `headers` set on an answer of `origin` to `path`.
+  /// A jar with the cookies that `headers` set in a response of `origin` to `path`.
   fileprivate init(_ headers: [String], origin: String = shop, path: String = "/") {
     self.init()
     for header in headers {
@@ -118,7 +118,7 @@ extension CookieJar {
     for (index, origin) in origins.enumerated() {
       #expect(jar.sent(origin) == "sid=\(index)")
     }
-    // Ending one leaves the others.
+    // Removing one leaves the others.
     #expect(
       jar.store(
         setCookie: "sid=; Max-Age=0", origin: origins[0], requestPath: "/", now: now) == .removed)
@@ -244,7 +244,7 @@ extension CookieJar {
     #expect(store("c99=; Max-Age=0") == .removed)
     #expect(jar.cookies.count == 50)
     #expect(jar.sent()?.hasPrefix("c1=w; c2=v") == true)
-    // What has ended makes room.
+    // Expired cookies make room.
     #expect(store("c51=v", at: later) == .stored)
     #expect(!jar.cookies.contains { $0.name == "c7" })
     #expect(store("c52=v", at: later) == .overflow)
@@ -273,7 +273,7 @@ extension CookieJar {
     }
     #expect(
       outcomes == Array(repeating: .stored, count: 16) + Array(repeating: .overflow, count: 4))
-    // The same again is no more than before; a longer one does not fit and leaves the old.
+    // Setting the same value again takes no more room.
     #expect(
       jar.store(setCookie: "c3=\(value)", origin: shop, requestPath: "/", now: now) == .stored)
     let small = CookieJar(jar.cookies.map { "\($0.name)=\($0.value)" })

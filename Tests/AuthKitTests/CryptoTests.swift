@@ -2,7 +2,7 @@ import Testing
 
 @testable import AuthKit
 
-/// libcrypto as it is called by Crypto.swift, with the examples of the standards.
+/// Crypto.swift's calls to libcrypto, checked with the examples of the standards.
 @Suite struct CryptoTests {
   private func bytes(_ hex: String) throws -> [UInt8] { try #require(hexDecoded(hex.utf8)) }
 
@@ -52,7 +52,7 @@ import Testing
     #expect(hex(derived) == output)
   }
 
-  /// RFC 7914, section 12; its last example takes a gibibyte.
+  /// RFC 7914, section 12; its last example needs 1 GiB.
   @Test(arguments: [
     (
       ("", "", 16, 1, 1) as (String, String, UInt64, UInt64, UInt64),
@@ -77,7 +77,7 @@ import Testing
     #expect(hex(key) == output)
   }
 
-  /// What does not fit is refused, and no number traps.
+  /// Values out of range are refused, and no conversion traps.
   @Test(
     arguments: [
       (0, 8, 1), (1, 8, 1), (3, 8, 1), (16, 0, 1), (16, 8, 0), (1 << 63, 8, 1), (.max, .max, .max),

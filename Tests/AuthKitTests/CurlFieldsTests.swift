@@ -64,7 +64,7 @@ import Testing
         == "the curl command has several passwords: password, passwd")
   }
 
-  /// What no known name tells is asked, and nothing else is.
+  /// Asks only for fields that no known name identifies.
   @Test func asksWhichFieldItIs() throws {
     func recipe(_ body: String, _ answers: [String]) throws -> (CurlRecipe, questions: [String]) {
       var (rest, questions) = (answers, [String]())
@@ -89,7 +89,7 @@ import Testing
     #expect(none.username == nil && second == ["Which field holds the user name (wer)"])
     #expect(try recipe("user=ada&password=hunter2&x=y", []).questions == [])
     #expect(throws: Failure.self) { try recipe("wer=ada&kode=hunter2", []) }
-    // Bytes that no name has may be a value in the wrong place.
+    // Bytes that cannot be part of a name may be a value in the wrong place.
     #expect(throws: Failure.self) { try recipe("hunter2!%3D=x", ["hunter2!="]) }
   }
 

@@ -6,24 +6,24 @@ extension CurlRecipe {
   /// Reads pasted text.
   init(pasted text: String) throws { self = try CurlRecipe(try CurlLine(text)) }
 
-  /// The settings as `KEY VALUE`, read back from the profile that they make: what no profile can
-  /// hold does not come this far.
+  /// The settings as `KEY VALUE`. Reading the resulting profile first rejects settings that no
+  /// profile can have.
   func shown() throws -> [String] {
     _ = try login()
     return settings.map { "\($0.key) \($0.value.text ?? $0.value.serialized())" }
   }
 
-  /// The `[login]` of the profile that the settings make.
+  /// The `[login]` of the resulting profile.
   func login() throws -> RecipeRequest {
     let store = ProfileStore(configDirectory: "/nonexistent/authctl", home: "/nonexistent")
     let url: [(key: String, value: JSONValue)] = [("url", .string(url))]
     return try #require(try store.draft("shop", settings: url + settings).profile.recipe.login)
   }
 
-  /// The body for the name and password that came out of the line.
+  /// The JSON body, with the name and password from the command line.
   func json() throws -> String? { try expansion.json(try login())?.text }
 
-  /// The same for a form.
+  /// The form body, with the name and password from the command line.
   func form() throws -> String { TemplateFiller.form(try expansion.flat(try login())).text }
 
   private var expansion: TemplateFiller {
@@ -44,7 +44,7 @@ func failure(pasted text: String) -> Failure? {
 }
 
 @Suite struct CurlRecipeTests {
-  // MARK: - Copies of browsers
+  // MARK: - Copied from browsers
 
   @Test func chromeJSON() throws {
     let recipe = try CurlRecipe(
@@ -205,7 +205,7 @@ func failure(pasted text: String) -> Failure? {
     #expect(try same.shown()[1] == "login.authorization basic")
   }
 
-  // MARK: - Forms of bodies
+  // MARK: - Body formats
 
   @Test func multipart() throws {
     let recipe = try CurlRecipe(pasted: "curl https://h -F user=ada -F 'password=a b' -F 'x={y}'")

@@ -2,11 +2,11 @@ import Testing
 
 @testable import AuthKit
 
-/// Documents that want something, large ones, security schemes, and marks of products.
+/// Hostile documents, large ones, security schemes, and the marks of products.
 @Suite struct DetectionSafetyTests {
   // MARK: Paths
 
-  /// What a shell would take for something else is a path like any other: it is quoted.
+  /// A path with characters that are special to a shell is accepted: it is quoted.
   @Test(arguments: [
     "/a'b/login", "/`id`/login", "/$(id)/login", "/x;y|z&w/login", "/(x)<y>/login", "/*~!/login",
     "/a%20b/login", "/-x/login", "/a\\\"b/login", "/a@b:c/login",
@@ -16,7 +16,7 @@ import Testing
     #expect(signIns(document) == ["json \(path.replacing("\\", with: "")) username password"])
   }
 
-  /// What no recipe can have, in the writing of JSON.
+  /// Paths that no recipe can have, as written in JSON.
   @Test(arguments: [
     "login", "", "/a b/login", #"/a\tb/login"#, #"/a\nb/login"#, #"/a\r\nb/login"#,
     #"/a\u0000b/login"#, #"/a\u001b[2Jb/login"#, #"/a\u007fb/login"#, #"/a\u0085b/login"#,
@@ -47,7 +47,7 @@ import Testing
     #expect((3000...10_002).contains(operations.count))
   }
 
-  /// As many parentheses as JSON may have here, around what is looked at and in it.
+  /// The deepest nesting that JSON may have here, around the inspected part and inside it.
   @Test func deepSchemas() throws {
     func nested(_ levels: Int) -> String {
       String(repeating: #"{"properties":{"x":"#, count: levels) + "{}"
@@ -78,7 +78,7 @@ import Testing
 
   // MARK: Security schemes
 
-  /// A scheme, what is told of it, the header of a key, and the origin that is not used.
+  /// A scheme, its description, the header of a key, and the origin that is not used.
   static let schemes: [(scheme: String, told: String?, header: String?, foreign: String?)] = [
     (#"{"type":"http","scheme":"bearer"}"#, "HTTP bearer", nil, nil),
     (#"{"type":"http","scheme":"basic"}"#, "HTTP basic", nil, nil),
@@ -202,7 +202,7 @@ import Testing
     #expect(!hidden.contains { mark.isShown(by: $0) })
   }
 
-  /// A mistake in a preset's `[detect]` would only make it unfindable.
+  /// A mistake in a preset's `[detect]` would go unnoticed otherwise: detection would only miss it.
   @Test func everyMarkOfAPresetReads() throws {
     var names: [String] = []
     for name in Presets.names {

@@ -6,11 +6,11 @@ import Testing
 private typealias State = FileStoreScene.State
 private let (ada, bob) = (FileStoreScene.ada, FileStoreScene.bob)
 
-/// Files and folders of sessions that are not to be trusted, and many writers: rules B8 and B9.
+/// Session files and folders that are not trusted, and concurrent writers: rules B8 and B9.
 @Suite struct FileStoreSafetyTests {
   private static let isRoot = geteuid() == 0
 
-  // MARK: Files and folders that are not to be trusted
+  // MARK: Untrusted files and folders
 
   @Test(arguments: [StoreName.file, .plaintext])
   func filesThatOthersCouldReadOrHaveMadeAreRefused(_ name: StoreName) throws {
@@ -128,7 +128,8 @@ private let (ada, bob) = (FileStoreScene.ada, FileStoreScene.bob)
     #expect(try state.store(timeout: 0.01).delete(profile: "shop", account: "ada"))
   }
 
-  /// Many at once: a reader sees a whole session always, and nothing is left over.
+  /// With many writers at once, a reader always sees a whole session, and no temporary file
+  /// remains.
   @Test(arguments: [StoreName.file, .plaintext])
   func anyNumberOfWriters(_ name: StoreName) async throws {
     let state = try State()

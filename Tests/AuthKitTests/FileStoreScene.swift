@@ -3,9 +3,9 @@ import Testing
 
 @testable import AuthKit
 
-/// What the suites about session files share.
+/// Helpers shared by the suites about session files.
 enum FileStoreScene {
-  /// A state folder of this test alone.
+  /// A state folder for one test.
   final class State: Sendable {
     let path: String
     var sessions: String { path + "/state/sessions" }
@@ -20,7 +20,7 @@ enum FileStoreScene {
 
     deinit { try? FileManager.default.removeItem(atPath: path) }
 
-    /// A store as a run of its own has it.
+    /// A new store, as a new process would open it.
     func store(_ name: StoreName = .file, key: String = "key", timeout: Double = 20) -> FileStore {
       store(
         ["AUTHCTL_STORE_KEY_FILE": key.isEmpty ? "" : path + "/" + key], name, timeout: timeout)
@@ -76,7 +76,7 @@ extension FileStore {
     case open, read, write, delete, list
   }
 
-  /// The failure of one step; of ada's session, or of `account`'s.
+  /// The failure of one step, for ada's session or for `account`'s.
   func flaw(of step: Step, _ account: String = "ada") -> Failure? {
     do throws(Failure) {
       switch step {

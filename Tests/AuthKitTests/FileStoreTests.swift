@@ -6,9 +6,9 @@ import Testing
 private typealias State = FileStoreScene.State
 private let (ada, bob) = (FileStoreScene.ada, FileStoreScene.bob)
 
-/// The stores `file` and `plaintext` on a real folder: design 7, rule B9.
+/// The stores `file` and `plaintext` in a real folder: design 7, rule B9.
 @Suite struct FileStoreTests {
-  // MARK: What a store does
+  // MARK: Operations
 
   @Test(arguments: [StoreName.file, .plaintext])
   func sessionsComeAndGo(_ name: StoreName) throws {
@@ -18,7 +18,7 @@ private let (ada, bob) = (FileStoreScene.ada, FileStoreScene.bob)
     #expect(try store.text() == nil)
     #expect(try store.delete(profile: "shop", account: "ada") == false)
     #expect(try store.list().isEmpty)
-    // Looking makes no folder.
+    // Reading creates no folder.
     #expect(FileStoreScene.mode(state.path + "/state") == nil)
     try store.open()
     #expect(FileStoreScene.mode(state.sessions) == 0o700)
@@ -61,7 +61,7 @@ private let (ada, bob) = (FileStoreScene.ada, FileStoreScene.bob)
     #expect(
       FileStoreScene.mode(state.sessions) == 0o700
         && FileStoreScene.mode(state.path + "/state") == 0o700)
-    // Neither store takes the other's file for its own.
+    // Neither store reads the other's file.
     #expect(try state.store().text() == "sealed")
     #expect(try state.store(.plaintext).text() == "plain")
     #expect(try state.store().list().count == 1)
@@ -71,7 +71,7 @@ private let (ada, bob) = (FileStoreScene.ada, FileStoreScene.bob)
       state.bytes(sealed).map { String(decoding: $0, as: UTF8.self).contains("sealed") } == false)
   }
 
-  /// A profile and an account run together in no other pair, and any bytes will do.
+  /// No two pairs of profile and account collide, whatever bytes they contain.
   @Test(arguments: [StoreName.file, .plaintext])
   func anyNames(_ name: StoreName) throws {
     let state = try State()
@@ -90,7 +90,7 @@ private let (ada, bob) = (FileStoreScene.ada, FileStoreScene.bob)
     }
     #expect(try store.list().count == pairs.count)
     #expect(state.files().count == pairs.count + 1)
-    // The hash of these two would be the same.
+    // These two pairs would have the same hash.
     for (profile, account) in [("a\0b", "c"), ("a", "b\0c")] {
       #expect(throws: Failure.self) {
         try store.write(
@@ -111,7 +111,7 @@ private let (ada, bob) = (FileStoreScene.ada, FileStoreScene.bob)
     #expect(try state.store(name).text(key.profile) == payload)
   }
 
-  /// What a build of 0.1.0 with other libraries sealed: file names and keys are still the same.
+  /// Files sealed by 0.1.0 with other libraries: file names and keys are still the same.
   @Test(arguments: ["key-file", "passphrase"]) func fileOfVersion010(_ kind: String) throws {
     let state = try State()
     let key = "00112233445566778899aabbccddeeff"
@@ -129,7 +129,7 @@ private let (ada, bob) = (FileStoreScene.ada, FileStoreScene.bob)
     #expect(session["values"]?["access_token"]?.text == "access-of-0.1.0", "\(text)")
     let item = try #require(try store.list().first)
     #expect(item.account == "ada@shop.example" && item.origin == "http://127.0.0.1:18080")
-    // The next writing takes the salt of the passphrase over.
+    // The next write keeps the salt of the passphrase.
     try store.write(Secret("new"), key: ada)
     #expect(try store.text() == "new" && store.list().count == 2)
   }
@@ -152,7 +152,7 @@ private let (ada, bob) = (FileStoreScene.ada, FileStoreScene.bob)
       #expect(store.flaw(of: step)?.kind == .storeLocked)
     }
     #expect(try state.store().text() == "one")
-    // Forgetting needs none either.
+    // Deleting needs no key either.
     #expect(try store.delete(profile: "shop", account: "ada"))
     #expect(state.files() == ["lock"])
   }
@@ -167,7 +167,7 @@ private let (ada, bob) = (FileStoreScene.ada, FileStoreScene.bob)
     #expect(failure.kind == .storeLocked)
     #expect(failure.profile == "shop" && failure.account == "ada")
     #expect(state.bytes(try state.file("shop", "ada")) == before)
-    // Who has only the other key can still sign in anew.
+    // With only the other key, the user can still sign in again.
     try state.store(key: "other").write(Secret("two"), key: ada)
     #expect(try state.store(key: "other").text() == "two")
   }
@@ -175,7 +175,7 @@ private let (ada, bob) = (FileStoreScene.ada, FileStoreScene.bob)
   @Test func passphraseHasOneSaltForTheStore() throws {
     let state = try State()
     let phrase = ["AUTHCTL_STORE_PASSPHRASE": "correct horse battery"]
-    // Two first writers that have derived keys of their own already.
+    // Two first writers, each with a key derived already.
     let (first, second) = (state.store(phrase), state.store(phrase))
     try first.open()
     try second.open()
@@ -201,7 +201,7 @@ private let (ada, bob) = (FileStoreScene.ada, FileStoreScene.bob)
 
   // MARK: Damage
 
-  /// The file stays as it is, whatever is wrong with it; a new session takes its place.
+  /// A damaged file stays as it is until a new session replaces it.
   @Test func damagedFileIsToldAndKept() throws {
     let state = try State()
     try state.store().write(Secret("one"), key: ada)
@@ -251,7 +251,7 @@ private let (ada, bob) = (FileStoreScene.ada, FileStoreScene.bob)
           == "shop: the stored session of \(account) is that of another profile or account: its file"
           + " was moved")
     }
-    // Nor are they listed under names that are not their own.
+    // Nor are they listed under the names in the file.
     let items = try state.store(name).list()
     #expect(items.count == 2)
     #expect(items.allSatisfy { $0.profile == nil && $0.account == nil && !$0.isLocked })

@@ -41,7 +41,7 @@ struct HeaderSyntaxTests {
     }
   }
 
-  // name, forbidden in a recipe, forbidden beside a credential
+  // name, forbidden in a recipe, forbidden with a credential
   @Test(arguments: [
     ("Host", true, true), ("hOST", true, true), ("Content-Length", true, true),
     ("TRANSFER-ENCODING", true, true), ("Proxy-Authorization", true, true),

@@ -17,7 +17,7 @@ private func collected(
   return (String(decoding: bytes, as: UTF8.self), longest)
 }
 
-/// JSON that is read where it lies says the same as its tree.
+/// JSON that is read in place gives the same result as its tree.
 @Suite struct JSONTextTests {
   private static let samples = [
     "null", " true ", "-1.50e+3", "\"\"", #""a""#, "[]", "[ ]", "{}", "{ }", "\u{FEFF}[1]",
@@ -114,7 +114,7 @@ private func collected(
     #expect(try text("1.50").scalar == .number("1.50"))
   }
 
-  /// However long a text becomes by its white space, it is passed on in pieces.
+  /// Long output is written in pieces, however much indentation it contains.
   @Test func pieces() throws {
     let deep = String(repeating: "[", count: 127)
     let zeros = String(repeating: "0,", count: 20_000)
@@ -126,14 +126,14 @@ private func collected(
   }
 }
 
-/// What a tree may take in memory, whatever its text says (rule T10).
+/// Limits the memory of a tree, whatever its text contains (rule T10).
 @Suite struct JSONBudgetTests {
   @Test(arguments: [
     "[],", "{},", "0,", "\"\",", "[0],", #"{"":0},"#, #"{"a":[{"b":""}]},"#, "[[[[[]]]]],",
     "\"0123456789abcdef\",", "1234567890123456,",
   ])
   func treesThatAreTooLarge(unit: String) {
-    // A text of 8 MiB is a tree of fifty and more.
+    // The tree of an 8 MiB text takes 50 MiB or more.
     let count = (8 << 20) / unit.utf8.count
     let json = Array(("[" + String(repeating: unit, count: count) + "0]").utf8)
     let error = #expect(throws: JSONError.self) { try JSONValue.parse(json) }
@@ -154,7 +154,7 @@ private func collected(
     let long = "\"" + String(repeating: "a", count: 1000) + "\""
     #expect(throws: JSONError.self) { try JSONValue.parse(Array(long.utf8), within: 1000) }
     #expect(try JSONValue.parse(Array(long.utf8), within: 2000).text?.utf8.count == 1000)
-    // Each of many documents of the usual kind has room enough.
+    // A large ordinary document fits.
     let row = #"{"id":123456,"name":"Ada Lovelace","email":"ada@shop.example","roles":["a","b"]},"#
     let list = "[" + String(repeating: row, count: (1 << 20) / row.utf8.count) + "0]"
     #expect(throws: Never.self) { try JSONValue.parse(list) }

@@ -118,8 +118,8 @@ import Testing
     }
   }
 
-  /// Every cut and every changed byte of a text with everything in it: an error or a value, and a
-  /// value that is written and read again is the same.
+  /// Every truncation and every changed byte of a comprehensive text gives an error or a value, and
+  /// such a value survives a round trip.
   @Test func survivesDamage() throws {
     let text = Array(
       #"{"a":[1,-2.5e+3,true,null],"é\u00e9\ud83d\ude00":{"k~/":"v\n"},"a":""}"#.utf8)
@@ -308,7 +308,7 @@ import Testing
     #expect(Self.escaped(bytes) == "\"\(inside)\"")
   }
 
-  /// Every pair of bytes: what is written can be read, and says what Swift's own repair says.
+  /// For every pair of bytes, the output parses and matches Swift's own UTF-8 repair.
   @Test func repairsAsSwiftDoes() throws {
     for first in stride(from: UInt8(0x20), through: 0xFF, by: 3) {
       for second in UInt8.min...UInt8.max {

@@ -57,7 +57,7 @@ import Testing
     #expect(NextPage(cursor: text) == page)
   }
 
-  /// Body, its media type, the place, and what the next URL is; `!` for a failure.
+  /// Body, the place of the next page, and the expected URL; `!` for a failure.
   @Test(
     arguments: [
       (#"{"next":"/b?c=1"}"#, "/next", "https://h/b?c=1"),
@@ -119,7 +119,7 @@ import Testing
 }
 
 @Suite struct RetryTests {
-  /// Without a server's word: 1, 2, 4 … 60 s.
+  /// If the server names no delay: 1, 2, 4 … 60 s.
   @Test func doubles() {
     var retry = RetryPolicy()
     retry.times = 100
@@ -149,7 +149,7 @@ import Testing
     }
   }
 
-  /// What is asked after each try, of a single request or of a batch.
+  /// The decision after each try, for a single request and for a batch.
   @Test func decisions() {
     func answer(_ status: Int, _ told: Double? = nil) -> RetryPolicy.Outcome {
       .answer(status: status, told: told)
@@ -181,11 +181,11 @@ import Testing
         (2, nil, false, lost, tried { $0.times = 2 }, .again(seconds: 2)),
         (2, nil, false, lost, tried { $0.times = 3 }, .take),
         (2, nil, false, answer(503, 61), tried { $0.times = 3 }, .take),
-        // Methods, and what cannot be sent again.
+        // Methods, and bodies that cannot be sent again.
         (2, nil, false, lost, RetryPolicy.Tried(method: "POST"), .take),
         (2, nil, true, lost, RetryPolicy.Tried(method: "POST"), .again(seconds: 1)),
         (2, nil, true, lost, tried { $0.isRepeatable = false }, .take),
-        // Time.
+        // Time limits.
         (2, nil, false, answer(503, 60), get, .again(seconds: 60)),
         (2, nil, false, answer(503, 61), get, .tooLong(seconds: 61)),
         (2, 100, false, answer(503, 61), get, .again(seconds: 61)),
@@ -230,7 +230,7 @@ import Testing
     #expect(RetryPolicy.retryAfter(head, now: Timestamp(seconds: 784_111_777)) == seconds)
   }
 
-  /// A date is that of the server's clock.
+  /// A Retry-After date is relative to the server's clock.
   @Test func clocksThatDiffer() {
     var head = ResponseHead()
     head.add(line: "Retry-After: Sun, 06 Nov 1994 08:49:47 GMT")
@@ -256,7 +256,7 @@ import Testing
     #expect(pace.turn(now: 100) == 0)
     #expect(pace.turn(now: 100) == 2)
     #expect(pace.turn(now: 101) == 3)
-    // Time that nobody used is not saved up.
+    // Unused time is not saved up.
     #expect(pace.turn(now: 200) == 0)
     #expect(pace.turn(now: 200) == 2)
     pace.pause(10, now: 200)

@@ -3,13 +3,13 @@ import Testing
 
 @testable import AuthKit
 
-/// Whose files are, and who else may write them: rules A3 and B10.
+/// Who owns a file and who else can write it: rules A3 and B10.
 @Suite struct OwnershipTests {
   private static func ownership(_ owner: uid_t, _ group: gid_t, _ mode: mode_t) -> Ownership {
     Ownership(owner: owner, group: group, mode: S_IFREG | mode)
   }
 
-  /// Debian's own users: root and daemon have groups of their names, nobody has not.
+  /// On Debian, root and daemon have groups of their own names; nobody does not.
   @Test func groupOfTheOwnerIsTheOwner() {
     let own: [(uid_t, gid_t)] = [(0, 0), (1, 1)]
     for (owner, group) in own {

@@ -136,7 +136,7 @@ private let base = "url = \"https://api.shop.example\"\n"
     #expect(keys == order)
   }
 
-  /// Every key of the schema with a value of a wrong type: named, with its line.
+  /// A value of the wrong type is reported with its key and line, for every key of the schema.
   @Test(arguments: ProfileSchema.keys.map(\.name))
   func wrongTypes(key: String) throws {
     let kind = try ProfileSchema.key(key).kind
@@ -237,7 +237,7 @@ private let base = "url = \"https://api.shop.example\"\n"
     #expect(try profile("url = \"\(url)\"").url == url)
   }
 
-  /// Files that an attacker might hand to somebody (rules A2, A3, A9, A15, B5, C9).
+  /// Files that an attacker could pass to someone (rules A2, A3, A9, A15, B5, C9).
   @Test(arguments: [
     ("[request]\nheaders = { Host = \"evil.example\" }", "may not set"),
     ("[login]\npath = \"/x\"\nheaders = { Content-Length = \"0\" }", "may not set"),

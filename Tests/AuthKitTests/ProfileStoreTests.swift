@@ -3,7 +3,7 @@ import Testing
 
 @testable import AuthKit
 
-/// A configuration folder of its own for each test, removed when the test is over.
+/// A configuration folder for one test, removed when the test is over.
 private final class Folder {
   let path: String
   var store: ProfileStore { ProfileStore(configDirectory: path + "/authctl", home: path) }
@@ -140,7 +140,7 @@ private func failure(_ body: () throws -> Void) -> Failure? {
     try ConfigFolder.write(text, to: path, label: path, replacing: false)
     let new = try ProfileStore.value(of: key, from: value)
     guard let result else {
-      // A control character: the reader refuses it, and the file stays.
+      // A control character: the reader refuses it, and the file is unchanged.
       #expect(failure { try store.change("shop", set: [(key, new)]) }?.kind == .usage)
       return
     }
@@ -171,7 +171,7 @@ private func failure(_ body: () throws -> Void) -> Failure? {
     let folder = try Folder()
     let path = folder.store.path(of: "shop")
     try ConfigFolder.write(text, to: path, label: path, replacing: false)
-    // An inline table over several lines is not TOML 1.0.
+    // A multi-line inline table is not valid TOML 1.0.
     guard (try? folder.store.load("shop")) != nil else {
       #expect(text.contains("{\n"))
       return
@@ -214,7 +214,7 @@ private func failure(_ body: () throws -> Void) -> Failure? {
     try folder.store.write(url, as: "shop")
     let path = "\(folder.path)/\(name)"
     let good = folder.mode(name)
-    // The group of nobody has other members than the owner; only root can give a file to it.
+    // The group of nobody has members other than the owner; only root can give it a file.
     let isShared = geteuid() == 0 && chown(path, 0, 65534) == 0
     for bits: mode_t in [0o002] + (isShared ? [0o020] : []) {
       try #require(chmod(path, good | bits) == 0)

@@ -51,7 +51,7 @@ private func shown(_ kept: [Extraction]) -> [String] {
   kept.map { "\($0.name)=\(shown($0.place))" }
 }
 
-/// An answer of a server, as libcurl hands it on.
+/// A server's response, as libcurl returns it.
 private func answer(
   _ status: Int, _ body: String = "", headers: [String] = [], recipe text: String = ""
 ) throws -> RecipeResponse {
@@ -67,8 +67,8 @@ private func answer(
     of: profile)
 }
 
-/// What the language of recipes says beside names and places: constants, optional headers, codes,
-/// requests that come first, expiry that the body tells.
+/// The recipe language beyond names and places: constants, optional headers, codes, prefetch
+/// requests, expiry reported in a body.
 @Suite struct RecipeLanguageTests {
   // MARK: [vars] and {url}
 
@@ -87,7 +87,7 @@ private func answer(
       headers = { Authorization = "Bearer {access_token}", X-Tenant = "{vars.plain}" }
       """)
     let login = try #require(recipe.login)
-    // One segment of the path, whatever is in it; elsewhere each place encodes for itself.
+    // In the path it is always one segment; elsewhere each position has its own encoding.
     #expect(shown(login.path) == "/a%2Fb%20c%3Fd%23e%25%C3%A9/login/<username>")
     #expect(shown(login.query) == ["t=x y", "both=x y-<username>"])
     #expect(shown(login.headers) == ["X-Tenant=t x y"])
@@ -116,7 +116,7 @@ private func answer(
     }
   }
 
-  /// What stands on an empty constant is left out, so that a profile can switch it off.
+  /// A field whose constant is empty is omitted, so that a profile can switch it off.
   @Test func emptyConstantIsNoValue() throws {
     let filled = try recipe(
       """
@@ -133,7 +133,7 @@ private func answer(
     let expansion = TemplateFiller(values: values, profile: "shop")
     #expect(try expansion.json(login)?.text == #"{"name":"ada"}"#)
     #expect(expansion.isLeftOut(login.headers[0].value))
-    // Where it must be there, an empty one is told before anything is sent.
+    // If it is required, an empty one is reported before anything is sent.
     for text in ["headers = { X-Must = \"{vars.scope}\" }", "query = { s = \"{vars.scope}\" }"] {
       #expect { try recipe("[vars]\nscope = \"\"\n[login]\npath = \"/in\"\n" + text) } throws: {
         ($0 as? Failure)?.message.contains("nothing fills {vars.scope}") ?? false
@@ -370,7 +370,8 @@ private func answer(
     #expect(shown(recipe.whoami?.body) == ["csrf=<taken.csrf>"])
   }
 
-  /// A value of the answer before is as secret as a token: it never gets into a URL by itself.
+  /// A value taken from an earlier response is as secret as a token and never allowed in a URL by
+  /// default.
   @Test func takenValuesAreSecrets() throws {
     let name = Template.Name.taken("csrf")
     #expect(name.isSecret && name.isTaken && name.member == "csrf")
@@ -417,7 +418,7 @@ private func answer(
     #expect(try answer.accessToken() == text)
   }
 
-  /// What is absent leaves the word to the next place.
+  /// If a place is absent or empty, the next place counts.
   @Test(
     arguments: [
       (#"{"a":"","b":"tok"}"#, "tok"), (#"{"a":null,"b":"tok"}"#, "tok"), (#"{"b":"tok"}"#, "tok"),

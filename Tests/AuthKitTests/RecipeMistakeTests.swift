@@ -13,13 +13,13 @@ private func failure(_ text: String) -> Failure? {
   }
 }
 
-/// A use of the recipe language that is refused; the text begins on line 2 of the file.
+/// A recipe text that is refused; the text begins on line 2 of the file.
 struct WrongRecipe: Sendable, CustomTestStringConvertible {
   var text: String
-  /// Line, column and key.
+  /// Line, column and key of the message.
   var place: String
   var says: String
-  /// What the hint holds; nil where the sentence itself says what must be there.
+  /// A part of the hint; nil if the message itself says what is required.
   var mend: String?
 
   init(_ text: String, _ place: String, _ says: String, mend: String? = nil) {
@@ -40,9 +40,9 @@ struct WrongRecipe: Sendable, CustomTestStringConvertible {
   }
 }
 
-/// What the language of recipes refuses: with file, line, column and the mend.
+/// Mistakes in recipes, reported with file, line, column and fix.
 @Suite struct RecipeMistakeTests {
-  // MARK: Placeholders that nothing fills
+  // MARK: Placeholders without a value
 
   static let unfilled = [
     WrongRecipe(
@@ -146,11 +146,11 @@ struct WrongRecipe: Sendable, CustomTestStringConvertible {
     #expect(failure?.message.utf8.starts(with: "shop.toml:".utf8) == true)
   }
 
-  // MARK: [prefetch] that carries the session
+  // MARK: [prefetch] that uses the session
 
   struct Carrier: Sendable {
     var prefetch: String
-    /// Who wants what it takes, and where that is told.
+    /// The table that uses the taken value, and where the mistake is reported.
     var user: String
     var place: String
   }
@@ -181,7 +181,7 @@ struct WrongRecipe: Sendable, CustomTestStringConvertible {
       """
     WrongRecipe(prefetch + carrier.user, carrier.place, "[prefetch] carries the session").check()
     #expect(failure(prefetch + carrier.user)?.hint != nil, "a mend")
-    // It serves all that comes later.
+    // It may serve all later requests.
     let later = "[refresh]\npath = \"/r\"\nbody = { c = \"{taken.csrf}\" }\n"
     #expect(failure(prefetch + later) == nil)
   }
@@ -250,7 +250,7 @@ struct WrongRecipe: Sendable, CustomTestStringConvertible {
     WrongRecipe(
       login + "[otp]\nstatus = [401]\npath = \"/o/{otp}\"", "7:1: otp.path", "would stand in URLs",
       mend: "secrets_in_url = true"),
-    // The first request is without a code: a header that must be there would stop it.
+    // The first request has no code: a required header would stop it.
     WrongRecipe(
       "[login]\npath = \"/in\"\nheaders = { X-OTP = \"{otp}\" }\n[otp]\nstatus = [401]",
       "5:1: otp", "a header or parameter of [login] needs it", mend: "{otp?}"),
@@ -303,7 +303,7 @@ struct WrongRecipe: Sendable, CustomTestStringConvertible {
       WrongRecipe(
         "[vars]\na = \"x\\r\\nX-Evil: 1\"\n[request]\nheaders = { A = \"{vars.a}\" }",
         "5:13: request.headers.A", "printable ASCII"),
-      // The name of the header says that it is a secret, wherever its value stands.
+      // The header's name marks it as a secret, wherever its value is defined.
       WrongRecipe(
         "[vars]\na = \"s3cr3t\"\n[request]\nheaders = { X-API-Key = \"{vars.a}\" }",
         "5:13: request.headers.X-API-Key", "looks like a secret", mend: "{app_key}"),
@@ -319,7 +319,8 @@ struct WrongRecipe: Sendable, CustomTestStringConvertible {
 
   // MARK: Places
 
-  /// Keys that hold places, with the text around the place, and where a mistake in it is told.
+  /// Keys that contain places, with the text around the place and where a mistake in it is
+  /// reported.
   static let placeKeys: [(text: String, place: String)] = [
     ("[session]\naccess_token = [\"@\"]", "3:1: session.access_token"),
     ("[session]\naccess_token = [\"/ok\", \"@\"]", "3:1: session.access_token"),
@@ -360,9 +361,9 @@ struct WrongRecipe: Sendable, CustomTestStringConvertible {
     }
   }
 
-  // MARK: Keys that exclude each other
+  // MARK: Keys that cannot be used together
 
-  /// Two keys of one file that cannot both be meant: the message names both.
+  /// Two keys that cannot be used together: the message names both.
   static let exclusions: [(text: String, names: [String])] = [
     (
       "[login]\npath = \"/x\"\n[oauth]\nissuer = \"https://id.shop.example\"",
@@ -400,7 +401,7 @@ struct WrongRecipe: Sendable, CustomTestStringConvertible {
     #expect(failure?.hint != nil, "a mend")
   }
 
-  /// What a preset says gives way to the file.
+  /// The file overrides the preset.
   @Test(arguments: [
     "preset = \"json\"\n[login]\nencoding = \"none\"\nauthorization = \"basic\"",
     "preset = \"http-basic\"", "[session]\nkeep_password = false\naccess_token = [\"/t\"]",

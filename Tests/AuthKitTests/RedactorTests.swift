@@ -3,7 +3,7 @@ import Testing
 
 @testable import AuthKit
 
-/// What is masked, in which encodings, and however the text is cut: rules B3 and T9.
+/// Masking of secrets in all encodings, and across any split of the text: rules B3 and T9.
 struct RedactorTests {
   static let jwt =
     "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"
@@ -25,7 +25,7 @@ struct RedactorTests {
         .dropFirst(2).dropLast(2))
   }
 
-  /// As Python's json.dumps, .NET and others do it.
+  /// Escapes as Python's json.dumps, .NET and others do.
   static func unicodeEscaped(_ text: String, format: String, also set: String, slash: String)
     -> String
   {
@@ -114,7 +114,7 @@ struct RedactorTests {
         let text =
           String(repeating: "k", count: before) + secret + String(repeating: "\u{7F}", count: after)
         for encoded in [Self.base64(text), Self.urlSafe(Self.base64(text))] {
-          // The characters that hold a bit of what stands beside the secret may stay.
+          // Base64 characters that also encode a neighbouring byte may stay.
           let first = (before * 8 + 5) / 6
           let end = (before + secret.utf8.count) * 8 / 6
           let rest = after == 0 ? "" : String(encoded.dropFirst(end))
@@ -189,7 +189,7 @@ struct RedactorTests {
     #expect(redactor.mask("<" + Data(secret).base64EncodedString() + ">") == "<***>")
   }
 
-  // MARK: Short secrets: a mask by value would tell them
+  // MARK: Short secrets: masking them by value would reveal them
 
   @Test(arguments: [("me", "to"), ("a", "e"), ("1234567", "GET /ap"), ("Bearer", "cookie")])
   func outputTellsNothingOfAShortPassword(_ first: String, _ second: String) {

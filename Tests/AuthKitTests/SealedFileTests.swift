@@ -3,8 +3,7 @@ import Testing
 
 @testable import AuthKit
 
-/// The form of a sealed session, byte for byte, and everything that may be wrong with one:
-/// rule B9.
+/// The format of a sealed session, byte for byte, and every way it can be damaged: rule B9.
 @Suite struct SealedFileTests {
   private static var key: SharedSecret { SharedSecret(String(repeating: "k", count: 32)) }
   private static let session = SessionKey(
@@ -24,18 +23,18 @@ import Testing
     }
   }
 
-  /// What is sealed in `bytes`, as text.
+  /// The content sealed in `bytes`, as text.
   private func content(_ bytes: [UInt8], _ key: SharedSecret = Self.key) throws(Failure) -> String {
     try parsed(bytes).payload(key).withBytes { String(decoding: $0, as: UTF8.self) }
   }
 
-  /// The failure of reading `bytes`, which has to have one.
+  /// The failure of reading `bytes`, which must fail.
   private func flaw(_ bytes: [UInt8], _ key: SharedSecret = Self.key) -> Failure? {
     do throws(Failure) { _ = try content(bytes, key) } catch { return error }
     return nil
   }
 
-  /// The same file with another header; what was sealed stays.
+  /// The same file with another header and the same sealed content.
   private func withHeader(
     _ bytes: [UInt8], _ change: (String) throws -> String
   ) rethrows -> [UInt8] {
@@ -45,9 +44,9 @@ import Testing
     return bytes[..<8] + length + header + bytes[end...]
   }
 
-  // MARK: Form
+  // MARK: Format
 
-  /// Made by another program (Python's cryptography and hashlib) after the words of rule B9.
+  /// Made by an independent program (Python's cryptography and hashlib) from the text of rule B9.
   @Test(arguments: [
     (
       (0..<32).map { UInt8($0) },
@@ -190,7 +189,7 @@ import Testing
     }
   }
 
-  /// Header and content of two sessions that one key has sealed do not go together.
+  /// The header and the content of two sessions sealed with one key cannot be combined.
   @Test func headersCannotBeSwapped() throws {
     var bob = Self.session
     bob.account = "bob@shop.example"
@@ -208,7 +207,7 @@ import Testing
     12 + Int(bytes[10]) << 8 + Int(bytes[11])
   }
 
-  /// What somebody wrote into the header is not what was sealed, whoever it is.
+  /// Any change to the header after sealing is detected.
   @Test(arguments: [
     (#""account":"ada@shop.example""#, #""account":"eve@shop.example""#),
     (#""profile":"shop""#, #""profile":"evil""#),
@@ -237,8 +236,8 @@ import Testing
     #expect(flaw(long)?.message.hasPrefix("it has a header of ") == true)
   }
 
-  /// The header is not believed before the key is known: it cannot order work. Taking the file
-  /// apart is what fails, and that knows no key.
+  /// Derivation parameters in the header are checked before they are used: a header cannot cause
+  /// work. Parsing the file fails, and parsing needs no key.
   @Test(arguments: [
     ("log2N", "40"), ("log2N", "18"), ("log2N", "14"), ("log2N", "0"), ("log2N", "-17"),
     ("log2N", "63"), ("log2N", "64"), ("log2N", "9223372036854775807"), ("log2N", "1e308"),

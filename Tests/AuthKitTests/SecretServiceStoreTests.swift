@@ -3,7 +3,7 @@ import Testing
 
 @testable import AuthKit
 
-/// A gnome-keyring of its own on a bus of its own, with all its folders in a temporary one.
+/// A private gnome-keyring on a private bus, with all its folders in a temporary one.
 private final class PrivateKeyring {
   let folder: String
   var address: String { "unix:path=\(folder)/bus" }
@@ -32,7 +32,7 @@ private final class PrivateKeyring {
       ["dbus-daemon", "--nofork", "--print-address", "--config-file=\(folder)/bus.conf"],
       output: ends[1])
     close(ends[1])
-    // It prints the address when it listens.
+    // dbus-daemon prints its address when it is ready.
     var byte: UInt8 = 0
     try #require(read(ends[0], &byte, 1) == 1)
     close(ends[0])
@@ -56,7 +56,7 @@ private final class PrivateKeyring {
   func stopDaemon() { end(&daemon) }
   func stopBus() { end(&bus) }
 
-  /// Freezes a process and waits until it is.
+  /// Stops a process and waits until it is stopped.
   func freeze(_ process: pid_t) {
     kill(process, SIGSTOP)
     var status: Int32 = 0
@@ -70,7 +70,7 @@ private final class PrivateKeyring {
       "['/org/freedesktop/secrets/collection/login']")
   }
 
-  /// `secret-tool store` of our schema with these attributes.
+  /// Runs `secret-tool store` with authctl's schema and these attributes.
   func plant(_ secret: String, _ attributes: String...) throws {
     try run(
       ["secret-tool", "store", "--label=planted", "xdg:schema", "io.github.authctl.Session"]
@@ -137,7 +137,7 @@ private func key(_ profile: String, _ account: String, _ origin: String) -> Sess
   SessionKey(profile: profile, account: account, origin: origin)
 }
 
-/// The payload as text; nil when there is none.
+/// The payload as text; nil if there is none.
 private func text(_ store: SecretServiceStore, _ profile: String, _ account: String) throws
   -> String?
 {
@@ -145,7 +145,7 @@ private func text(_ store: SecretServiceStore, _ profile: String, _ account: Str
   return secret.withBytes { String(decoding: $0, as: UTF8.self) }
 }
 
-/// The failure of `body`, which has to have one.
+/// The failure of `body`, which must fail.
 private func failure(_ body: () throws -> Void) throws -> Failure {
   do { try body() } catch let error as Failure { return error }
   throw Failure(.failed, "nothing was thrown")
@@ -169,12 +169,12 @@ struct SecretServiceStoreTests {
       let value = Secret("value \(index) \u{20ac}\n\u{0}.")
       try store.write(value, key: key(profile, account, "https://h\(index).example"))
     }
-    // Read back by another connection, when all are there.
+    // A new connection reads them back when all are stored.
     let other = keyring.store()
     for (index, (profile, account)) in Self.names.enumerated() {
       #expect(try text(other, profile, account) == "value \(index) \u{20ac}\n\u{0}.")
     }
-    // Arrays of bytes, since Swift takes "e\u{301}" and "\u{e9}" for equal.
+    // Compare bytes, since Swift treats "e\u{301}" and "\u{e9}" as equal.
     let listed = try other.list().map {
       [$0.profile ?? "", $0.account ?? "", $0.origin ?? ""].map { Array($0.utf8) }
     }
@@ -224,11 +224,11 @@ struct SecretServiceStoreTests {
     #expect(two.message.contains("https://a.example") && two.message.contains("https://evil"))
     #expect(two.hint?.hasSuffix(" profile shop account 'ada l'") == true)
     #expect(try store.list().count == 2)
-    // A new sign-in leaves its own only.
+    // A new sign-in replaces them with its own item.
     try store.write(Secret("new"), key: key("shop", "ada l", "https://c.example"))
     #expect(try text(store, "shop", "ada l") == "new")
     #expect(try store.list().map(\.origin) == ["https://c.example"])
-    // So does a logout.
+    // Signing out deletes them too.
     try keyring.plant("theirs", "profile", "shop", "account", "ada l", "origin", "x", "y", "z")
     #expect(try failure { _ = try text(store, "shop", "ada l") }.kind == .storeMissing)
     #expect(try store.delete(profile: "shop", account: "ada l"))
@@ -240,7 +240,7 @@ struct SecretServiceStoreTests {
     let store = keyring.store()
     try keyring.plant("copied", "profile", "shop", "account", "eve", "origin", "https://evil")
     #expect(try text(store, "shop", "ada") == nil)
-    // What it holds is given as it stands: the caller compares.
+    // Its content is returned unchanged: the caller compares.
     #expect(try text(store, "shop", "eve") == "copied")
     try keyring.plant("no account", "profile", "half")
     #expect(try store.list().contains { $0.profile == "half" && $0.account == nil })
@@ -266,7 +266,7 @@ struct SecretServiceStoreTests {
     #expect(try text(store, "shop", "nobody") == nil)
     let items = try store.list()
     #expect(items.map(\.account) == ["ada"] && items.map(\.isLocked) == [true])
-    // Here no program can show the dialog, which gnome-keyring reports as dismissed.
+    // No program here can show the prompt, which gnome-keyring reports as dismissed.
     let dismissed = try failure { _ = try text(keyring.store(mayPrompt: true), "shop", "ada") }
     #expect(dismissed.kind == .storeLocked)
     #expect(dismissed.message == "the keyring stayed locked: its dialog was dismissed")
@@ -335,7 +335,7 @@ struct SecretServiceStoreTests {
     #expect(try failure { _ = try text(store, "shop", "ada") }.kind == .storeMissing)
     try keyring.start(password: "correct horse")
     #expect(try text(store, "shop", "ada") == "v")
-    // GLib's shared connection would end this process now.
+    // GLib's shared connection would exit the process here.
     keyring.stopBus()
     #expect(try failure { _ = try text(store, "shop", "ada") }.kind == .storeMissing)
     #expect(

@@ -3,7 +3,7 @@ import Testing
 
 @testable import AuthKit
 
-/// Rule C13: a secret cannot get into a text by accident, and does not stay in memory.
+/// Rule C13: a secret cannot be formatted into text by accident, and does not stay in memory.
 struct SecretTests {
   @Test(arguments: [
     ("func leak(_ secret: borrowing Secret) { secret.withBytes { _ in } }", true),

@@ -4,7 +4,7 @@ import Testing
 
 @Suite struct ReachTests {
   @Test(arguments: [
-    // OpenSSL; the day of the month is padded with a blank.
+    // OpenSSL pads the day of the month with a blank.
     ("Nov 30 12:00:00 2026 GMT", 1_796_040_000.0), ("Jan  1 00:00:00 1970 GMT", 0),
     // GnuTLS.
     ("2026-11-30 12:00:00 GMT", 1_796_040_000),

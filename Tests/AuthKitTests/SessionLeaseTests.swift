@@ -5,7 +5,7 @@ import Testing
 private let now = Timestamp(seconds: 1_796_047_509)
 private func later(_ seconds: Double) -> Timestamp { Timestamp(seconds: now.seconds + seconds) }
 
-/// What is done with a session, before a request and after a refusal: design 6, rule B6.
+/// Decisions about a session before a request and after a 401: design 6, rule B6.
 @Suite struct SessionLeaseTests {
   private typealias Condition = SessionLease.Condition
 
@@ -46,7 +46,7 @@ private func later(_ seconds: Double) -> Timestamp { Timestamp(seconds: now.seco
     }
   }
 
-  /// One renewal, one look into the store, then it is over.
+  /// After one renewal and one reading of the store, the refusal is final.
   @Test func refusedAgainAfterARenewal() {
     var lease = lease()
     lease.wasRenewed(Self.renewable)
@@ -56,7 +56,8 @@ private func later(_ seconds: Double) -> Timestamp { Timestamp(seconds: now.seco
     #expect(lease.afterRefusal(Self.renewable, now: now) == .reject)
   }
 
-  /// Another process has renewed it: its token is tried, and not renewed for the same request.
+  /// If another process has renewed the session, its token is tried and not renewed for this
+  /// request.
   @Test(arguments: [(false, 1), (true, 3)])
   func rereadings(renewsOnEveryResponse: Bool, most: Int) {
     var lease = lease(renewsOnEveryResponse)
@@ -68,8 +69,8 @@ private func later(_ seconds: Double) -> Timestamp { Timestamp(seconds: now.seco
     #expect(lease.afterRefusal(Self.renewable, now: now) == .reject)
   }
 
-  /// A store that holds nothing newer is not read again for each request that is refused; a session
-  /// that took its place and works is another matter.
+  /// A store with nothing newer is not read again for each refused request, unless a new session
+  /// has been accepted since.
   @Test func nothingNewInTheStore() {
     var lease = lease()
     lease.wasReread(nil)
@@ -81,8 +82,8 @@ private func later(_ seconds: Double) -> Timestamp { Timestamp(seconds: now.seco
     #expect(lease.afterRefusal(Condition(), now: now) == .reread)
   }
 
-  /// Rule B6: a token that is due straight after its renewal is used as it is, by a clock that is
-  /// wrong or a server that gives so little; one that comes to be due is renewed.
+  /// Rule B6: a token that is due right after its renewal is used without another one: either the
+  /// clock is wrong, or the server grants a very short lifetime. One that becomes due is renewed.
   @Test func dueStraightAfterItsRenewal() {
     let due = Condition(isRenewable: true, isDue: true)
     let ended = Condition(isRenewable: true, hasEnded: true, isDue: true)
@@ -98,7 +99,7 @@ private func later(_ seconds: Double) -> Timestamp { Timestamp(seconds: now.seco
     }
   }
 
-  /// Many requests of one session: a new token has to be accepted before the next renewal.
+  /// With many requests in one session, a new token must be accepted before the next renewal.
   @Test func renewedAgainOnceItWasAccepted() {
     var lease = lease()
     lease.wasRenewed(Self.renewable)
@@ -107,7 +108,7 @@ private func later(_ seconds: Double) -> Timestamp { Timestamp(seconds: now.seco
     #expect(lease.afterRefusal(Self.renewable, isRepeat: true, now: now) == .reread)
   }
 
-  /// A server that refuses some requests whatever they carry costs one renewal in a minute.
+  /// A server that refuses some requests with any token causes at most one renewal per minute.
   @Test func patience() {
     var lease = lease()
     lease.wasRenewed(Self.renewable)
@@ -116,7 +117,7 @@ private func later(_ seconds: Double) -> Timestamp { Timestamp(seconds: now.seco
     #expect(!lease.mayRenew(Self.renewable, now: later(60)))
     #expect(lease.afterRefusal(Self.renewable, now: later(60)) == .reread)
     #expect(lease.afterRefusal(Self.renewable, now: later(61)) == .renew)
-    // Where it has helped another request, the renewal was worth its while.
+    // A renewal that has helped another request does not count against this one.
     var helpful = self.lease()
     helpful.wasRenewed(Self.renewable)
     helpful.wasAccepted(isRepeat: true)

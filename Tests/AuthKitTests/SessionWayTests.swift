@@ -2,7 +2,7 @@ import Testing
 
 @testable import AuthKit
 
-/// How a session keeps the way to its server: rule A3.
+/// A session remembers its network settings to reach the server: rule A3.
 @Suite struct SessionWayTests {
   private static func profile(_ network: String) throws -> Profile {
     try ProfileReader.read(
@@ -36,7 +36,7 @@ import Testing
     #expect(ways[1].difference(from: ways[4]) == ["network.allow_http", "network.proxy"])
   }
 
-  /// A session of before this was kept fits a profile that leaves the way to the system.
+  /// A session stored without network settings fits a profile that uses the system's.
   @Test func isEmptyInAnOldSession() throws {
     let payload = try Self.session(ServerWay(of: try Self.profile(""))).payload()
     let text = payload.withBytes { String(decoding: $0, as: UTF8.self) }

@@ -37,7 +37,7 @@ private func failure(_ text: String) -> Failure? {
     (#"$'\x21\x4a9\xg'"#, "!J9\\xg"), (#"$'\f\n\r\t\v'"#, "\u{C}\n\r\t\u{B}"),
     (#"$'\a\b\e\E\\\"\?\z'"#, "\u{7}\u{8}\u{1B}\u{1B}\\\"?\\z"),
     (#"$'\cA\c?'"#, "\u{1}\u{1F}"), (#"$'\u21z\uz'"#, "!z\\uz"), (#"a$'b'"c""#, "abc"),
-    // UTF-8 by bytes, and what Firefox and Safari write for a letter of Latin-1.
+    // UTF-8 as bytes, and the escapes that Firefox and Safari use for Latin-1 letters.
     (#"$'Gr\xc3\xbcn'"#, "Gr\u{FC}n"), (#"$'Gr\xfcn \xdf'"#, "Gr\u{FC}n \u{DF}"),
     (#"$'\xfc\u20ac'"#, "\u{FC}\u{20AC}"), (#"$'\303\274'"#, "\u{FC}"),
     (#"\#u{20AC}$'\xfc'"#, "\u{20AC}\u{FC}"),

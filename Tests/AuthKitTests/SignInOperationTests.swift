@@ -2,7 +2,7 @@ import Testing
 
 @testable import AuthKit
 
-/// Which operations of a document sign in, and what a profile for them says.
+/// Which operations of a document sign in, and the profile settings for them.
 @Suite struct SignInOperationTests {
   private func only(_ text: String) throws -> SignInOperation? {
     let found = (try openAPI(text)?.bodies(of: "POST", where: SignInOperation.isSignIn) ?? [])
@@ -12,12 +12,12 @@ import Testing
     return found.first
   }
 
-  /// As the profile has them, on one line of JSON.
+  /// The settings as in the profile, as one line of JSON.
   private func settings(_ operation: SignInOperation) -> String {
     JSONValue.object(operation.settings).serialized()
   }
 
-  // MARK: Which
+  // MARK: Detection
 
   @Test(arguments: [
     "/login", "/Login", "/LOGIN", "/login/", "/api/v1/login", "/signin", "/sign_in", "/sign-in",
@@ -33,7 +33,7 @@ import Testing
     "/", "/register", "/auth/register", "/users", "/users/", "/signup", "/sign_up", "/create",
     "/users/create", "/login/verify", "/logins", "/relogin", "/auth/token/refresh", "/auth/logout",
     "/password", "/password/reset", "/auth/reset-password", "/auth/jwt/refresh/", "/token/revoke",
-    // Something that nobody has told must stand there.
+    // A path parameter whose value is unknown.
     "/login/{provider}", "/{tenant}/login", "/v{version}/login", "/realms/{realm}/token",
     "/x;{a}/login",
   ])
@@ -48,7 +48,7 @@ import Testing
     }
   }
 
-  /// The properties of a body; the field of the name and that of the password, or nothing.
+  /// The properties of a body, and the fields for name and password; nil if it does not sign in.
   static let bodies: [(properties: [String], fields: [String]?)] = [
     (["username", "password"], ["username", "password"]),
     (["password", "username"], ["username", "password"]),
@@ -68,7 +68,7 @@ import Testing
     (["username", "old_password", "new_password"], nil),
     (["username", "password", "newPassword"], nil), (["token", "password"], nil),
     (["username", "password", "pwd"], nil),
-    // Other ways in.
+    // Other ways to sign in.
     (["username"], nil), (["password"], nil), (["email", "code"], nil), (["refresh"], nil),
     ([], nil),
     (["passwordless", "username"], nil), (["username", "password_hint"], nil),
@@ -80,7 +80,7 @@ import Testing
     #expect(found.map { [$0.userField, $0.passwordField] } == fields)
   }
 
-  // MARK: As a profile
+  // MARK: Profile settings
 
   @Test func settingsOfEachEncoding() throws {
     let usual = ##""login.body":{"username":"{username}","password":"{password}"}"##
@@ -99,7 +99,7 @@ import Testing
     }
   }
 
-  /// The schema of the required property `more`, what the body says of it; nothing: --field.
+  /// The schema of the required property `more` and its value in the body; nil: it needs --field.
   static let further: [(schema: String, value: String?)] = [
     (#"{"type":"string"}"#, nil), ("{}", nil), ("null", nil), ("true", nil),
     (#"{"enum":["password"]}"#, #""password""#), (#"{"const":"password"}"#, #""password""#),
@@ -108,7 +108,7 @@ import Testing
     (#"{"const":3}"#, "3"), (#"{"default":true}"#, "true"), (#"{"default":2.50}"#, "2.50"),
     (#"{"default":null}"#, nil), (#"{"default":{"a":1}}"#, nil), (#"{"default":["a"]}"#, nil),
     (#"{"default":""}"#, #""""#), (#"{"const":"it's \"so\""}"#, #""it's \"so\"""#),
-    // Never a placeholder.
+    // A value is never read as a placeholder.
     (#"{"const":"{password}"}"#, nil), (#"{"default":"{field.x}"}"#, nil),
     (#"{"enum":["{{"]}"#, nil),
   ]
@@ -128,7 +128,7 @@ import Testing
     #expect(found.furtherFields == (value == nil ? ["more"] : []))
   }
 
-  /// No profile keeps a fixed value under such a name (rule C9).
+  /// No profile stores a fixed value under such a name (rule C9).
   @Test(arguments: ["api_key", "clientSecret", "token_type", "Authorization"])
   func constantsUnderSecretNamesAreAskedFor(name: String) throws {
     let body = """
@@ -144,7 +144,7 @@ import Testing
     let body = """
       {"properties":{"username":{},"password":{},"\(name)":{"const":"x"}},"required":["\(name)"]}
       """
-    // A recipe that leaves out what must be there would be wrong.
+    // A recipe that omits a required field would be wrong.
     if let found = try only(openAPI3(post("/login", body))) {
       #expect(found.furtherFields == [name] || settings(found).contains(#":"x"}"#))
     }
@@ -211,7 +211,7 @@ import Testing
     (post("/login", credentials, type: "multipart/form-data"), nil),
     (post("/api/token/", credentials) + jwtPaths, "simplejwt"),
     (post("/api/token/", credentials), "simplejwt"),
-    // Another field, another encoding, another path, something more that must be there.
+    // Another field, encoding or path, or one more required field.
     (post("/api/token/", email) + jwtPaths, nil), (post("/api/token", credentials) + jwtPaths, nil),
     (post("/api/token/", credentials, type: form) + jwtPaths, nil),
     (post("/v2/api/token/", credentials) + jwtPaths, nil),
@@ -219,7 +219,7 @@ import Testing
       post("/api/token/", #"{"properties":{"username":{},"password":{},"a":{}},"required":["a"]}"#)
         + jwtPaths, nil
     ),
-    // Two have this sign-in: the one with more of the rest.
+    // Two presets have this sign-in: the one with more of the other requests wins.
     (post("/api/login", email) + #","/api/register":{"post":{}}"#, "express-jwt"),
   ]
 
@@ -227,14 +227,14 @@ import Testing
     #expect(try self.preset(openAPI3(paths)) == preset, "\(paths)")
   }
 
-  /// A document of each preset's own requests leads to it, or to one that signs in just so.
+  /// A document of each preset's own requests matches it, or a preset with the same sign-in.
   @Test(arguments: Presets.names) func everyPresetKnowsItself(name: String) throws {
     func recipe(_ name: String) throws -> Recipe {
       try ProfileReader.read(
         text: "url = \"https://h.example\"\npreset = \"\(name)\"", name: "p", file: nil
       ).recipe
     }
-    // One that wants a constant is nothing without it.
+    // A preset that requires a constant cannot be used without it.
     guard let own = try? recipe(name), let login = own.login, login.method == "POST",
       login.authorization == .none,
       let path = login.path.plainText, case .object(let fields)? = login.body,

@@ -3,15 +3,15 @@ import Testing
 
 @testable import AuthKit
 
-/// Where the key of the sealed files comes from, and which files may hold it: design 7,
-/// rules B9 and B10. Tests run as root too, so a file of root is one of one's own here; what another
-/// user may read of root's is in FileStoreEndToEndTests.
+/// Where the key of the sealed files comes from, and which files may hold it: design 7, rules B9
+/// and B10. Tests also run as root, so root's files count as the user's own here;
+/// FileStoreEndToEndTests checks what another user may read of root's files.
 @Suite struct StoreKeyTests {
   private static let isRoot = geteuid() == 0
   private static let bytes = (0..<32).map { UInt8($0 * 7 + 1) }
   private static let makeOne = "(umask 077; head -c 32 /dev/urandom >FILE) makes one"
 
-  /// A folder of this test alone.
+  /// A folder for one test.
   private final class Folder {
     let path: String
 
@@ -22,7 +22,7 @@ import Testing
 
     deinit { try? FileManager.default.removeItem(atPath: path) }
 
-    /// Writes the file `name` and gives its path.
+    /// Writes the file `name` and returns its path.
     func write(_ content: [UInt8], as name: String = "key", mode: mode_t = 0o600) throws -> String {
       let file = path + "/" + name
       try #require(FileManager.default.createFile(atPath: file, contents: Data(content)))
@@ -44,7 +44,7 @@ import Testing
     return nil
   }
 
-  // MARK: What a key file may hold
+  // MARK: Content of a key file
 
   private static let hex = "01080f161d242b323940474e555c636a71787f868d949ba2a9b0b7bec5ccd3da"
   private static let base64 = "AQgPFh0kKzI5QEdOVVxjanF4f4aNlJuiqbC3vsXM09o="
@@ -99,7 +99,7 @@ import Testing
     #expect(failure.kind == .storeLocked)
   }
 
-  /// 32 bytes, but a phrase and the line end of an editor.
+  /// 32 bytes, but a phrase with an editor's line ending.
   @Test(arguments: [
     "correct horse battery staple or\n", String(repeating: "x", count: 31) + "\n",
     String(repeating: "0", count: 30) + "\r\n",
@@ -116,7 +116,7 @@ import Testing
     #expect(failure.kind == .storeLocked)
   }
 
-  /// A random key may end like a line.
+  /// A random key may end with a newline byte.
   @Test func randomBytesBeforeALineEndAreAKey() throws {
     let folder = try Folder()
     let content = Self.bytes.dropLast() + [UInt8(ascii: "\n")]
@@ -125,7 +125,7 @@ import Testing
     #expect(text(key) == Array(content))
   }
 
-  // MARK: Where it comes from
+  // MARK: Sources of the key
 
   @Test func withoutAnySourceThereIsNone() throws {
     let folder = try Folder()
@@ -156,7 +156,7 @@ import Testing
     #expect(failure.kind == .usage)
   }
 
-  /// The credential of systemd is the last resort, and its mode is systemd's affair.
+  /// systemd's credential is used if nothing else is set, and its mode is not checked.
   @Test func credentialOfSystemd() throws {
     let folder = try Folder()
     let path = try folder.write(Self.bytes, as: "authctl-store-key", mode: 0o440)
@@ -167,7 +167,7 @@ import Testing
     let other = try folder.write([UInt8](repeating: 9, count: 32), as: "other")
     let named = folder.key(credentials.merging(["AUTHCTL_STORE_KEY_FILE": other]) { $1 })
     #expect(text(try named.key(for: .file, label: "it")) == [UInt8](repeating: 9, count: 32))
-    // Outside of that folder the same file is judged.
+    // Outside of that folder the same file is checked.
     #expect(flaw(folder.key(["AUTHCTL_STORE_KEY_FILE": path]))?.kind == .storeLocked)
   }
 
@@ -209,16 +209,16 @@ import Testing
       return
     }
     #expect(scrypt.isStandard)
-    // The same object: nothing was derived a second time.
+    // The same object shows that nothing was derived again.
     #expect(try key.key(for: first.derivation, label: "it") === first.key)
     #expect(try key.keyForWriting { [] }.key === first.key)
     #expect(try key.keyForWriting { [.file, first.derivation] }.key === first.key)
-    // A line end belongs to how it was given; another run gets the same key.
+    // A trailing newline is not part of the passphrase; another process gets the same key.
     let again = folder.key(["AUTHCTL_STORE_PASSPHRASE": "correct horse battery"])
     let second = try again.keyForWriting { [first.derivation] }
     #expect(second.derivation == first.derivation)
     #expect(second.key.hasSameBytes(as: first.key))
-    // What another wrote first counts, but not with costs that are not a writer's.
+    // The parameters of an earlier writer are used, unless they are weaker than the standard ones.
     let other = Scrypt.fresh()
     let weak = Scrypt(log2N: 15, r: 8, p: 1, salt: other.salt)
     #expect(try key.keyForWriting { [.scrypt(weak)] }.derivation == first.derivation)
@@ -259,7 +259,7 @@ import Testing
     #expect(Set(keys).count == 3)
   }
 
-  // MARK: Files that are too open, or another's
+  // MARK: Files that are too open or belong to others
 
   @Test(arguments: [0o600, 0o400, 0o700] as [mode_t])
   func ownFileForOneself(_ mode: mode_t) throws {
@@ -313,13 +313,13 @@ import Testing
           + "it seals")
       #expect(failure.kind == .storeLocked)
     }
-    // A neighbour whose name begins alike is none of it.
+    // A sibling folder with a common name prefix is not affected.
     try #require(mkdir(folder.path + "/statement", 0o700) == 0)
     let apart = try folder.write(Self.bytes, as: "statement/key")
     #expect(flaw(folder.key(["AUTHCTL_STORE_KEY_FILE": apart])) == nil)
   }
 
-  /// `<(...)`: there is nothing to judge.
+  /// A pipe, as from `<(...)`, has no owner or mode to check.
   @Test func pipe() throws {
     let folder = try Folder()
     for content in [Self.bytes, Array((Self.hex + "\n").utf8)] {

@@ -52,7 +52,7 @@ import Testing
     #expect(edited.map { String(decoding: $0, as: UTF8.self) } == result)
   }
 
-  /// A value is one value; what is not TOML is not written.
+  /// Refuses text that is not exactly one TOML value.
   @Test(arguments: ["", "x", "1\nb = 2", "1 # c", "99999999999999999999", "{a = 1, a = 2}", "[1"])
   func wrongValues(value: String) throws {
     let tree = try TOMLParser.parse(Array("b = 1\n".utf8))

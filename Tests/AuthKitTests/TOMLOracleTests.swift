@@ -3,9 +3,9 @@ import Testing
 
 @testable import AuthKit
 
-/// The reader against Python's tomllib, on documents that toml_oracle.py makes.
+/// Compares the reader with Python's tomllib, on documents that toml_oracle.py generates.
 ///
-/// `AUTHCTL_TOML_DOCUMENTS` has how many; `AUTHCTL_TOML_SEED` other ones.
+/// `AUTHCTL_TOML_DOCUMENTS` sets how many; `AUTHCTL_TOML_SEED` selects others.
 @Suite struct TOMLOracleTests {
   @Test func readsAsPythonDoes() throws {
     let count = Self.number("AUTHCTL_TOML_DOCUMENTS") ?? 4000
@@ -49,7 +49,7 @@ import Testing
     text.utf8.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
   }
 
-  /// As toml_oracle.py prints it.
+  /// The document in the format of toml_oracle.py.
   private static func canonical(_ number: Int, in tree: TOMLTree) -> String {
     let node = tree.nodes[number]
     switch node.value {
@@ -72,7 +72,7 @@ import Testing
     }
   }
 
-  /// A date and a time with T between them, and microseconds without zeros at the end.
+  /// A date and a time joined by T, and microseconds without trailing zeros.
   private static func clock(_ text: String) -> String {
     let parts = text.utf8.split(separator: UInt8(ascii: "."))
     var whole = Array(parts[0])
@@ -82,7 +82,7 @@ import Testing
     return String(decoding: whole + (fraction.isEmpty ? [] : [0x2E] + fraction), as: UTF8.self)
   }
 
-  /// As `clock`, with the offset in minutes.
+  /// Like `clock`, with the offset in minutes.
   private static func offset(_ text: String) -> String {
     if text.utf8.last.map({ $0 | 0x20 }) == UInt8(ascii: "z") {
       return clock(String(text.dropLast())) + "+0"

@@ -2,7 +2,7 @@ import Testing
 
 @testable import AuthKit
 
-/// What `TOMLParser` reads, on one line: keys and strings quoted, dates as they are written.
+/// The tree that `TOMLParser` reads, on one line: keys and strings quoted, dates as written.
 private func shown(_ text: String) throws -> String {
   let tree = try TOMLParser.parse(Array(text.utf8))
   func shown(_ number: Int) -> String {
@@ -173,7 +173,7 @@ private func shown(_ text: String) throws -> String {
     ] as [(String, String, String)])
   func syntax(text: String, place: String, message: String) { check(text, place, message) }
 
-  /// What may be defined once only, and what nothing can be added to.
+  /// Keys that may be defined only once, and tables that cannot be extended.
   @Test(
     arguments: [
       ("a = 1\na = 2", "2:1", "a", 1), ("a = 1\n'a' = 2", "2:1", "a", 1),

@@ -109,7 +109,7 @@ import Testing
     #expect(Timestamp(seconds: seconds).rfc3339 == text)
   }
 
-  /// Days of the years 0 to 2500 in steps of 59, and every day of 1896 to 2105, against the C
+  /// Compares days of the years 0 to 2500 in steps of 59, and every day of 1896 to 2105, with the C
   /// library's calendar.
   @Test func theCalendarIsThatOfTheCLibrary() {
     var wrong: [String] = []

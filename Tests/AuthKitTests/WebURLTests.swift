@@ -2,7 +2,7 @@ import Testing
 
 @testable import AuthKit
 
-/// Rule A8: what is read without libcurl is read as libcurl does.
+/// Rule A8: URLs that are read without libcurl give the same result as with it.
 struct WebURLTests {
   private static let plain = [
     "http://localhost", "http://localhost/", "https://api.shop.example/v1/items", "http://a:8080/",
@@ -23,14 +23,14 @@ struct WebURLTests {
     let read = try #require(PlainURL(text))
     let url = try WebURL(text, from: .person)
     #expect(url.origin == read.origin && url.path == read.path && url.query == nil)
-    // Compares with libcurl's reading.
+    // `handle()` fails if libcurl's reading differs.
     _ = try url.handle()
     let resolved = try url.resolving("?q=1", from: .server)
     #expect(resolved.origin == read.origin && resolved.path == read.path)
     #expect(resolved.text == url.text + "?q=1")
   }
 
-  /// What is mapped to nothing or to digits after libcurl has looked for an address.
+  /// Characters that libcurl maps to nothing or to digits after it has looked for an address.
   private static let twofold = [
     "http://\u{2460}27.1/", "http://\u{2460}27.0.0.1/", "http://\u{FF11}27.1/",
     "http://\u{FF11}\u{FF12}\u{FF17}.0.0.1/", "http://\u{FEFF}127.1/", "http://127\u{3002}1/",
@@ -59,7 +59,7 @@ struct WebURLTests {
     }
   }
 
-  /// Reading what was read changes nothing.
+  /// Reading a URL's own text gives the same URL.
   @Test(
     arguments: plain + [
       "HTTP://LocalHost", "http://127.1/", "http://0x7f.1:8080/a?b=c", "http://2130706433/",

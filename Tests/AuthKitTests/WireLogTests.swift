@@ -2,11 +2,11 @@ import Testing
 
 @testable import AuthKit
 
-/// What `-v` and `--trace` tell of a transfer (rule B3).
+/// The output of `-v` and `--trace` for a transfer (rule B3).
 struct WireLogTests {
   private static let secret = "s3cret/token+of=16"
 
-  /// Everything that was written, by the log and by the trace.
+  /// Collects everything written by the log and the trace.
   private final class Told {
     var lines: [String] = []
     var bytes: [UInt8] = []
@@ -56,7 +56,7 @@ struct WireLogTests {
     #expect(told.text == told.lines.map { $0 + "\n" }.joined())
   }
 
-  /// A secret that is cut in two anywhere is found, also where the framing of chunks is in between.
+  /// A secret that is split at any byte is found, even across chunk boundaries.
   @Test func bodiesInPieces() {
     let body = "{\"a\":\"\(Self.secret)\"}"
     for cut in 1..<body.utf8.count {
@@ -80,7 +80,7 @@ struct WireLogTests {
     }
   }
 
-  /// Lines of a body cannot pass for those of a head, and move no cursor.
+  /// Lines of a body cannot pass for header lines or move the cursor.
   @Test func bodiesAreLinesOfTheirOwn() {
     let told = Told()
     let log = told.log()
@@ -89,7 +89,7 @@ struct WireLogTests {
     #expect(told.text == "{ < HTTP/1.1 200 OK\n{ ^[[2J\r\n{ \n{ hint: x\n* done\n")
   }
 
-  /// Of a sign-in neither a body nor what tells its length.
+  /// For a sign-in, neither the body nor anything that reveals its length is shown.
   @Test func bodiesOfTheRecipeAreSummedUp() throws {
     let told = Told()
     let log = told.log()

@@ -1,10 +1,10 @@
-"""What authctl costs, side by side with what people use instead; see `make bench`.
+"""Compares the cost of authctl with that of the alternatives; see `make bench`.
 
     bench.py AUTHCTL [--runs N] [--write FILE] [GROUP]...
 
-Each group is measured by hyperfine in rounds over all its commands, since a machine is not as fast
-now as a minute later; told are medians and ratios, and whether a ratio keeps its bound. Nothing here
-fails for being slow: a machine may be busy.
+hyperfine measures each group in rounds over all its commands, because a machine's speed changes
+from minute to minute. The report has medians and ratios, and whether a ratio is within its bound.
+Being slow is not a failure: the machine may be busy.
 """
 
 import argparse
@@ -37,7 +37,7 @@ class Bench:
         for name in ("home", "config", "state", "data", "run"):
             os.mkdir(f"{folder}/{name}", 0o700)
 
-    # The surroundings
+    # # Setup
 
     def run(self, *words, stdin="", **more):
         done = subprocess.run(words, env=self.env | more, input=stdin, text=True,
@@ -72,11 +72,11 @@ class Bench:
             if hasattr(self, child):
                 getattr(self, child).kill()
 
-    # Measuring
+    # # Measurement
 
     def group(self, title, commands, bounds, runs=None, prepare=None, more={}):
-        """Medians of `commands`, a list of (name, words), and ratios of the first to the others;
-        `bounds` has the largest ratio that is wanted, by name."""
+        """Measures medians of `commands`, a list of (name, words), and ratios of the first to the
+        others; `bounds` has the largest acceptable ratio by name."""
         report = f"{self.folder}/report.json"
         runs = runs or self.runs
         rounds = runs // 5 if runs >= 10 else 1
@@ -124,7 +124,7 @@ class Bench:
                      "" if place == 0 else f"{over:+.1f}", verdict)
 
     def instructions(self, title, words):
-        """Instructions in user space, by callgrind: they repeat where times do not."""
+        """Instructions in user space, by callgrind: unlike times, they are reproducible."""
         done = subprocess.run(
             ["valgrind", "--tool=callgrind", f"--callgrind-out-file={self.folder}/callgrind", *words],
             env=self.env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
@@ -136,7 +136,7 @@ def quoted(words):
     return " ".join("'" + word.replace("'", "'\\''") + "'" for word in words)
 
 
-# The groups, in the order of the table
+# # Groups, in the order of the table
 
 
 def start_up(bench):
@@ -186,7 +186,7 @@ def get_http(bench):
 
 
 def get_refresh(bench):
-    """The token has ended: a new pair is fetched and stored, then the request sent."""
+    """With an expired token: fetches and stores a new pair, then sends the request."""
     url = f"{bench.http}/me"
     idiom = (f'curl -sd "r=$(secret-tool lookup service bench)" {bench.http}/token '
              f"| secret-tool store --label renewed service renewed; "
@@ -262,8 +262,8 @@ GROUPS = [start_up, completion, token, get_http, get_refresh, get_https, get_slo
 
 
 def trust_authority(folder):
-    """Puts the benchmark's authority among the system's, in this process's own view of the files:
-    both programs are measured with the certificates that they use by default."""
+    """Adds the benchmark's authority to the system's certificates, in a mount namespace of this
+    process, so that both programs are measured with the certificates that they use by default."""
     libc = __import__("ctypes").CDLL(None, use_errno=True)
     if os.geteuid() != 0 or libc.unshare(0x00020000) != 0:
         return False

@@ -1,5 +1,5 @@
-// The floor of `authctl get`: the same calls in C, and nothing else. One lookup in the Secret
-// Service by libsecret, one GET by libcurl; both linked, neither parsed nor checked.
+// The lower bound for `authctl get`: only the necessary calls, in C. One Secret Service lookup with
+// libsecret and one GET with libcurl; both libraries linked, nothing parsed or checked.
 //
 //   floor URL [ATTRIBUTE VALUE]...    without attributes the token comes from FLOOR_TOKEN
 
@@ -19,7 +19,7 @@ int main(int count, char **words) {
     if (!token) return 12;
   }
   char header[8192];
-  // The stored item is authctl's; how long the header is does not matter here.
+  // The item is authctl's whole session; the length of the header does not matter here.
   snprintf(header, sizeof header, "Authorization: Bearer %.200s", token ? token : "");
   CURL *easy = curl_easy_init();
   struct curl_slist *list = curl_slist_append(NULL, header);

@@ -1,4 +1,4 @@
-"""The servers of the benchmarks: nginx, a slow line, and a sink for uploads; all on loopback."""
+"""Servers for the benchmarks, all on loopback: nginx, a slow line, and a sink for uploads."""
 
 import asyncio
 import contextlib
@@ -18,7 +18,7 @@ def free_port():
 
 
 def certificate(folder):
-    """A certificate of localhost and the authority that signed it, as PEM files."""
+    """A certificate for localhost and the authority that signed it, as PEM files."""
     run = lambda *words: subprocess.run(words, cwd=folder, check=True, capture_output=True)
     run("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", "ca.key", "-out",
         "ca.pem", "-days", "2", "-subj", "/CN=authctl benchmark authority")
@@ -31,8 +31,8 @@ def certificate(folder):
 
 
 def nginx(folder, http, https):
-    """Starts nginx; it serves a small answer at any path, 1 GiB at /large, at /token tokens
-    that have ended already."""
+    """Starts nginx, which serves a small response at any path, 1 GiB at /large, and expired tokens
+    at /token."""
     os.makedirs(f"{folder}/files", exist_ok=True)
     with open(f"{folder}/files/large", "wb") as file:
         file.truncate(1 << 30)
@@ -69,8 +69,8 @@ def wait(port):
 
 
 def slow_line(to, round_trip):
-    """A port from which every byte takes half of `round_trip` seconds each way, as does a
-    connection: what the client sends before the handshake of TCP would be over has to wait."""
+    """A port that delays every byte by half of `round_trip` seconds each way. New connections are
+    delayed too: data sent before a real TCP handshake would be over has to wait."""
 
     async def pump(reader, writer, not_before):
         queue = asyncio.Queue()
@@ -115,7 +115,7 @@ def slow_line(to, round_trip):
 
 
 def sink():
-    """A port that takes uploads and throws them away."""
+    """A port that accepts uploads and discards them."""
     listener = socket.create_server(("127.0.0.1", 0), backlog=64)
 
     def serve(connection):

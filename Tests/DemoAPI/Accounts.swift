@@ -1,9 +1,9 @@
 import Foundation
 
-/// Which back end's manners a token belongs to: a token opens only its own dialect's doors.
+/// The back end that a token belongs to: a token works only in its own dialect.
 enum Dialect: Sendable { case demo, expressJWT, vaporBasic, railsJWT, railsTurbo, railsSelfie }
 
-/// Everybody with an account, and every token that was given out.
+/// All accounts, and all tokens that were issued.
 actor Accounts {
   struct User: Sendable {
     let id: Int
@@ -12,7 +12,7 @@ actor Accounts {
     let name: String
     let password: String
     var roleId: Int?
-    /// Counts the sign-outs that make older remember cookies worthless.
+    /// Counts the sign-outs, each of which invalidates earlier remember cookies.
     var rememberGeneration = 0
     let created = Date()
   }
@@ -22,7 +22,7 @@ actor Accounts {
     let email: String
     /// All tokens that come from one sign-in share a family.
     let family: String
-    /// nil: good for ever.
+    /// nil: never expires.
     var expires: Date?
     var isUsed = false
     var isExpired: Bool { expires.map { $0 <= Date() } ?? false }
@@ -40,7 +40,7 @@ actor Accounts {
   private var users: [String: User] = [:]
   private var accessTokens: [String: Token] = [:]
   private var refreshTokens: [String: Token] = [:]
-  /// Sign-ins that are over; tokens added to one of them later are dead from the start.
+  /// Families that were signed out; a token added to one of them later is invalid.
   private var revoked: Set<String> = []
 
   init() {
@@ -54,7 +54,7 @@ actor Accounts {
 
   // MARK: People
 
-  /// nil when the e-mail address is taken.
+  /// Returns nil if the e-mail address is taken.
   func register(email: String, password: String, name: String, roleId: Int? = nil) -> User? {
     guard users[email] == nil else { return nil }
     let user = User(
@@ -63,13 +63,13 @@ actor Accounts {
     return user
   }
 
-  /// By e-mail address, or by the part of it before the `@`.
+  /// Finds a user by e-mail address, or by the part of it before the `@`.
   func user(named name: String?) -> User? {
     guard let name, !name.isEmpty else { return nil }
     return users[name] ?? users.values.first { $0.email.hasPrefix(name + "@") }
   }
 
-  /// Bytes are compared: to Swift's `==`, "é" and "e" + accent are one text.
+  /// Compares bytes: Swift's `==` treats "é" and "e" + accent as equal.
   func user(named name: String?, password: String?) -> User? {
     guard let user = user(named: name), let password,
       user.password.utf8.elementsEqual(password.utf8)
@@ -95,7 +95,7 @@ actor Accounts {
     return found.isExpired ? .expired : .valid(user, found)
   }
 
-  /// The token that this user already has in this dialect; made when there is none.
+  /// Returns the user's existing token in this dialect, or makes one.
   func standing(
     _ dialect: Dialect, for user: User, lifetime: Double?, make: @Sendable () -> String
   ) -> (text: String, expires: Date?) {
@@ -110,7 +110,7 @@ actor Accounts {
     return (text, expires)
   }
 
-  /// Access tokens are dead from now on, whatever they say themselves; refresh tokens live on.
+  /// Expires all access tokens, whatever their claims say; refresh tokens stay valid.
   func expireAccessTokens() {
     for token in accessTokens.keys { accessTokens[token]?.expires = .distantPast }
   }
@@ -126,7 +126,7 @@ actor Accounts {
   }
 
   /// Uses a refresh token up, unless it is `reusable`.
-  /// - Parameter killOnReuse: a token that comes a second time was copied: end the whole sign-in.
+  /// - Parameter killOnReuse: a token used twice must have been copied: end the whole sign-in.
   func spend(
     refresh token: String?, _ dialect: Dialect, reusable: Bool = false, killOnReuse: Bool = false
   ) -> Spent {

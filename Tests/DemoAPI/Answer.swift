@@ -1,7 +1,7 @@
 import FlyingFox
 import Foundation
 
-/// What is sent back.
+/// A response.
 struct Answer: Sendable {
   var status: Int
   var headers: [(String, String)]
@@ -39,7 +39,7 @@ struct Answer: Sendable {
     Answer(status, type: type, Data(text.utf8), headers: headers)
   }
 
-  /// For FlyingFox. It sends a body whatever the method, so that of a HEAD is dropped here.
+  /// Converts it for FlyingFox, which sends a body for any method: a HEAD gets none.
   func response(to method: String) -> HTTPResponse {
     var fields = HTTPHeaders()
     for (name, value) in headers { fields.addValue(value, for: HTTPHeader(name)) }
@@ -77,7 +77,7 @@ extension String {
 }
 
 extension Date {
-  /// As HTTP writes dates (RFC 9110, section 5.6.7).
+  /// The date format of HTTP (RFC 9110, section 5.6.7).
   var httpText: String {
     var (seconds, parts) = (time_t(timeIntervalSince1970), tm())
     gmtime_r(&seconds, &parts)

@@ -2,17 +2,17 @@ import FlyingFox
 import FlyingSocks
 import Foundation
 
-/// A body that is sent in an unusual manner.
+/// A body whose content, length and speed a test chooses.
 struct ScriptedBody: AsyncBufferedSequence {
   typealias Element = UInt8
 
-  /// What is sent, over and over.
+  /// The bytes to repeat.
   var pattern: [UInt8]
-  /// How many bytes are sent in all; nil: for ever.
+  /// How many bytes to send in total; nil: no end.
   var length: Int?
-  /// What Content-Length says; nil: chunked.
+  /// The Content-Length; nil: chunked.
   var announced: Int?
-  /// Seconds before each byte; nil: as fast as it goes.
+  /// Seconds before each byte; nil: full speed.
   var drip: Double?
 
   var sequence: HTTPBodySequence {
@@ -28,7 +28,7 @@ struct ScriptedBody: AsyncBufferedSequence {
 
   struct Iterator: AsyncBufferedIteratorProtocol {
     let body: ScriptedBody
-    /// The pattern often enough to cut large pieces from.
+    /// The pattern, repeated so that large pieces can be cut from it.
     let repeated: [UInt8]
     var sent = 0
 
@@ -43,7 +43,7 @@ struct ScriptedBody: AsyncBufferedSequence {
     mutating func nextBuffer(suggested count: Int) async throws -> [UInt8]? {
       let left = (body.length ?? .max) - sent
       guard left > 0, !body.pattern.isEmpty else {
-        // Less was sent than Content-Length says: only an error makes FlyingFox hang up.
+        // The body is shorter than its Content-Length: FlyingFox hangs up only on an error.
         if let announced = body.announced, sent < announced { throw CutOff() }
         return nil
       }
@@ -58,7 +58,7 @@ struct ScriptedBody: AsyncBufferedSequence {
   struct CutOff: Error {}
 }
 
-/// gzip (RFC 1952) by stored blocks: it is only there to be unpacked.
+/// gzip (RFC 1952) with stored blocks: clients must only be able to unpack it.
 func gzip(_ data: Data) -> Data {
   func littleEndian(_ number: some FixedWidthInteger) -> Data {
     withUnsafeBytes(of: number.littleEndian) { Data($0) }

@@ -1,6 +1,7 @@
 import Foundation
 
-/// Endpoints by which a test looks behind the counter; they are neither counted nor tricked.
+/// Endpoints that let a test inspect and control the server; they are not counted and cannot
+/// misbehave.
 struct Control: Sendable {
   let accounts: Accounts
   let tricks: Tricks
@@ -40,7 +41,7 @@ struct Control: Sendable {
   }
 }
 
-/// What was asked so far, in the order in which it came.
+/// The requests so far, in the order of arrival.
 actor Recorder {
   private var perRoute: [String: Int] = [:]
   private(set) var requests: [JSON] = []
@@ -59,7 +60,7 @@ actor Recorder {
 }
 
 extension Request {
-  /// As `GET /echo` and `GET /requests` tell it.
+  /// The format of `GET /echo` and `GET /requests`.
   func description(bodyLimit: Int) -> JSON {
     let kept = body.prefix(bodyLimit)
     return [

@@ -1,5 +1,5 @@
-// DemoAPI: a small HTTP API to play with and to test against. It listens on 127.0.0.1 only and
-// keeps everything in memory. `DemoAPI --help` lists the options, `GET /` the endpoints.
+// DemoAPI: a small HTTP API to try and to test against. It listens only on 127.0.0.1 and keeps
+// everything in memory. `DemoAPI --help` lists the options, `GET /` the endpoints.
 
 import FlyingFox
 import FlyingSocks
@@ -28,7 +28,7 @@ struct Demo {
     let router = Router(options: options, raw: raw)
     let server = HTTPServer(
       address: try sockaddr_in.inet(ip4: "127.0.0.1", port: options.port),
-      timeout: 24 * 3600,  // a handler may be told to be slow
+      timeout: 24 * 3600,  // a test can slow a handler down
       logger: .disabled,
       handler: router
     )
@@ -38,7 +38,7 @@ struct Demo {
     try await server.waitUntilListening()
     guard case .ip4(_, let port)? = await server.listeningAddress else { return }
 
-    // The raw port first: who waits for the other file finds this one written.
+    // The raw port first: when the other file exists, this one does too.
     if let raw, let path = options.rawPortFile { try announce(raw.port, in: path) }
     if let path = options.portFile { try announce(port, in: path) }
     print("DemoAPI listening on http://127.0.0.1:\(port)")
@@ -52,7 +52,7 @@ struct Demo {
     await running.value
   }
 
-  /// Written whole by a rename, so that a reader never sees half a number.
+  /// Replaces the file atomically, so that a reader never sees half a number.
   static func announce(_ port: UInt16, in path: String) throws {
     try Data("\(port)\n".utf8).write(to: URL(fileURLWithPath: path), options: .atomic)
   }

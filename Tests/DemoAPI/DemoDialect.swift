@@ -1,7 +1,7 @@
 import Foundation
 
-/// The API's own, clean manners: JSON in and out, short-lived JSON Web Tokens, refresh tokens that
-/// are good once, and a web session by cookies.
+/// The API's own, clean dialect: JSON in and out, short-lived JSON Web Tokens, refresh tokens that
+/// work once, and a web session with cookies.
 struct DemoDialect: Sendable {
   let accounts: Accounts
   let signer: Signer
@@ -100,7 +100,7 @@ struct DemoDialect: Sendable {
     return reply(200, .object(members), headers: [("Cache-Control", "no-store")])
   }
 
-  /// From JSON, from a form, or, where there is no body, from HTTP Basic.
+  /// From JSON, from a form or, without a body, from HTTP Basic.
   private func credentials(_ request: Request) -> (String, String)? {
     if request.bodyLength == 0 { return request.basic }
     guard let fields = request.fields,
@@ -110,7 +110,7 @@ struct DemoDialect: Sendable {
     return (name, password)
   }
 
-  /// RFC 6750: 401 with a challenge, unless the Bearer token is good.
+  /// RFC 6750: 401 with a challenge, unless the Bearer token is valid.
   private func signedIn(
     _ request: Request, _ answer: (Accounts.User, Accounts.Token) async -> Answer
   ) async -> Answer {
@@ -127,14 +127,14 @@ struct DemoDialect: Sendable {
     return reply(401, ["message": .string(message)], headers: [("WWW-Authenticate", value)])
   }
 
-  // MARK: Things to look at
+  // MARK: Sample data
 
   private static let goods: [JSON] = [
     ["id": 1, "name": "Lamp", "price": 39.5], ["id": 2, "name": "Ca\u{F1}a", "price": 12],
     ["id": 3, "name": "Desk", "price": 240],
   ]
 
-  /// All of them; with `per_page`, one page and a link to the next (RFC 8288).
+  /// All items; with `per_page`, one page and a link to the next (RFC 8288).
   private func items(_ request: Request) -> Answer {
     guard let size = request.query("per_page").flatMap({ Int($0) }), size > 0, size < 1000 else {
       return reply(200, .array(Self.goods))
@@ -167,7 +167,7 @@ struct DemoDialect: Sendable {
     reply(status, ["message": .string(message)])
   }
 
-  // MARK: The web page behind cookies
+  // MARK: Web page with cookies
 
   private func webLogin(_ request: Request) async -> Answer {
     guard let (name, password) = credentials(request),

@@ -1,12 +1,12 @@
 import CCrypto
 import Foundation
 
-/// SHA-256 of what comes piece by piece.
+/// SHA-256 of data that arrives in pieces.
 final class Digest {
   private let crypto = Digest.library
   private let context: OpaquePointer?
 
-  /// authctl, which the tests run beside it, needs it too.
+  /// The tests run authctl on the same machine, which needs libcrypto too.
   private static var library: authctl_crypto {
     guard let functions = authctl_crypto() else { fatalError("libcrypto.so.3 is not installed") }
     return functions.pointee
@@ -25,7 +25,7 @@ final class Digest {
     }
   }
 
-  /// The digest in hexadecimal digits; nothing may come after it.
+  /// The digest in hexadecimal; it must be the last call.
   func finish() -> String {
     var hash = [UInt8](repeating: 0, count: 32)
     precondition(crypto.EVP_DigestFinal_ex(context, &hash, nil) == 1)

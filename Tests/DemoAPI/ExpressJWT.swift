@@ -1,6 +1,7 @@
 import Foundation
 
-/// express-jwt: an Express server with jsonwebtoken. A wrong password is 400; 401 is for tokens.
+/// express-jwt: an Express server with jsonwebtoken. A wrong password gives 400; 401 is only for
+/// tokens.
 struct ExpressJWT: Sendable {
   let accounts: Accounts
   let signer: Signer
@@ -19,7 +20,7 @@ struct ExpressJWT: Sendable {
     }
   }
 
-  /// Every check of a field that fails adds that field's message, so some come twice.
+  /// Each failed check of a field adds that field's message, so some are repeated.
   private func register(_ fields: JSON) async -> Answer {
     let (email, password) = (fields["email"]?.string, fields["password"]?.string)
     var problems: [String] = []
@@ -39,7 +40,7 @@ struct ExpressJWT: Sendable {
   }
 
   private func login(_ fields: JSON, isJSON: Bool) async -> Answer {
-    let name = isJSON ? fields["email"]?.string : nil  // it has no parser for forms
+    let name = isJSON ? fields["email"]?.string : nil  // forms are not parsed
     guard let user = await accounts.user(named: name) else { return refuse(400, "User not found") }
     guard await accounts.user(named: name, password: fields["password"]?.string) != nil else {
       return refuse(400, "Incorrect password")
@@ -65,7 +66,7 @@ struct ExpressJWT: Sendable {
     }
     let words = header.components(separatedBy: " ")
     guard words.count > 1, !words[1].isEmpty else { return refuse(401, "Bearer token is missing") }
-    // A forged or garbled token is also called expired.
+    // A forged or malformed token is also reported as expired.
     guard case .valid = await accounts.holder(of: words[1], .expressJWT) else {
       return refuse(401, "Token expired")
     }
@@ -86,7 +87,7 @@ struct ExpressJWT: Sendable {
     .json(status, ["success": false, "message": .string(message)])
   }
 
-  /// Express's own error page; for a body that is not JSON it shows the stack.
+  /// Express's own error page; for a body that is not JSON it shows the stack trace.
   private func page(_ status: Int, _ text: String) -> Answer {
     .html(
       status,

@@ -1,6 +1,6 @@
 import Foundation
 
-/// A JSON value that is written with its members in the order given.
+/// A JSON value that keeps the order of its members.
 indirect enum JSON: Sendable {
   case null
   case bool(Bool)
@@ -27,7 +27,7 @@ indirect enum JSON: Sendable {
     }
   }
 
-  /// - Parameter slash: what a `/` in a text is written as; Vapor's encoder writes `\/`.
+  /// - Parameter slash: how to write a `/` in a string; Vapor's encoder writes `\/`.
   func text(slash: String = "/") -> String {
     switch self {
     case .null: "null"
@@ -63,7 +63,7 @@ indirect enum JSON: Sendable {
 }
 
 extension JSON: Decodable {
-  /// nil when the bytes are not JSON.
+  /// Returns nil if the bytes are not JSON.
   init?(_ data: Data) {
     guard let value = try? JSONDecoder().decode(JSON.self, from: data) else { return nil }
     self = value

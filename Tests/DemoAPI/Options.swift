@@ -1,16 +1,16 @@
 import Foundation
 
-/// What the command line says.
+/// The command-line options.
 struct Options: Sendable {
   var port: UInt16 = 0
   var portFile: String?
   /// nil: no raw listener.
   var rawPort: UInt16?
   var rawPortFile: String?
-  /// Seconds; nil: each dialect's own.
+  /// Seconds; nil: each dialect's own default.
   var tokenTTL: Double?
   var refreshTTL: Double = 30 * 86400
-  /// Whether the demo dialect gives a new refresh token with each refresh.
+  /// Whether the demo dialect issues a new refresh token with each refresh.
   var rotate = true
   var untilEOF = false
 

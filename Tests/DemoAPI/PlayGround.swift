@@ -1,6 +1,6 @@
 import Foundation
 
-/// Answers for looking at transfers; nobody needs to sign in for them.
+/// Endpoints for inspecting transfers; none needs a sign-in.
 struct PlayGround: Sendable {
   func answer(_ request: Request) async -> Answer? {
     switch (request.route, request.path) {
@@ -20,8 +20,8 @@ struct PlayGround: Sendable {
     }
   }
 
-  /// One of `n` pages of two items. The next one is told as `by` says: by `link` (RFC 8288), or in
-  /// the `body` at /next, or by a `cursor` at /meta/cursor.
+  /// One of `n` pages of two items. `by` selects how the next one is given: by `link` (RFC 8288),
+  /// in the `body` at /next, or by a `cursor` at /meta/cursor.
   private func pages(_ request: Request) -> Answer {
     let count = request.query("n").flatMap { Int($0) } ?? 3
     let by = request.query("by") ?? "link"
@@ -41,7 +41,7 @@ struct PlayGround: Sendable {
       headers: link ? [("Link", "<\(next)>; rel=\"next\"")] : [])
   }
 
-  /// `bytes=N` bytes of text, announced by Content-Length, or chunked with `chunked=1`.
+  /// `bytes=N` bytes of text, with Content-Length, or chunked with `chunked=1`.
   private func big(_ request: Request) -> Answer {
     let length = max(0, request.query("bytes").flatMap { Int($0) } ?? 1 << 20)
     var answer = Answer(200, type: "application/octet-stream")

@@ -1,7 +1,7 @@
 import Foundation
 
-/// rails-jwt: a Rails API. The sign-in is a form, its answer the whole row of the user, password
-/// hash included; its token never expires by its own words and is the same each time.
+/// rails-jwt: a Rails API. The sign-in is a form and its response the user's whole database row,
+/// with the password hash; its token has no expiry and is the same each time.
 struct RailsJWT: Sendable {
   let accounts: Accounts
   let signer: Signer
@@ -32,7 +32,7 @@ struct RailsJWT: Sendable {
     }
   }
 
-  /// The hash and salt only look like such; clients must neither keep nor print them.
+  /// The hash and salt are fakes; clients must neither keep nor print them.
   private func row(_ user: Accounts.User) -> JSON {
     let time = JSON.string(
       Date.ISO8601FormatStyle(includingFractionalSeconds: true)

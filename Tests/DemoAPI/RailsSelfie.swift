@@ -1,6 +1,6 @@
 import Foundation
 
-/// rails-selfie: a Rails API that wants the application's own key, by HTTP Basic, on sign-up,
+/// rails-selfie: a Rails API that requires the application's own key, by HTTP Basic, for sign-up,
 /// sign-in and token renewal, and `Token token=T` or `Bearer T` everywhere else.
 struct RailsSelfie: Sendable {
   let accounts: Accounts
@@ -99,9 +99,10 @@ struct RailsSelfie: Sendable {
     ]
   }
 
-  // MARK: Who may
+  // MARK: Authorization
 
-  /// The application's key comes first; unreadable JSON is 400 without a body, as in all of Rails.
+  /// Checks the application's key first; unreadable JSON gives 400 without a body, as in all of
+  /// Rails.
   private func withKey(_ request: Request, _ answer: (JSON) async -> Answer) async -> Answer {
     guard let (user, password) = request.basic, user == "demo-key", password == "demo-secret" else {
       return .text(
@@ -126,7 +127,7 @@ struct RailsSelfie: Sendable {
     }
   }
 
-  /// `Token token=T`, `Token token="T"`, `Token T` or `Bearer T`.
+  /// Accepts `Token token=T`, `Token token="T"`, `Token T` and `Bearer T`.
   private func userToken(_ request: Request) -> String? {
     guard let words = request.authorization?.split(separator: " ", maxSplits: 1), words.count == 2,
       words[0] == "Token" || words[0] == "Bearer"
@@ -135,7 +136,7 @@ struct RailsSelfie: Sendable {
     return value.trimmingCharacters(in: CharacterSet(charactersIn: "\" "))
   }
 
-  // MARK: Small things
+  // MARK: Helpers
 
   private static let missing = Answer.json(
     400, ["status": 400, "message": "required parameters are missing"])
@@ -161,7 +162,7 @@ struct RailsSelfie: Sendable {
   }
 }
 
-/// Only what a client would see of them is kept.
+/// Keeps only what a client can see of a photo.
 private actor Photos {
   private var rows: [(owner: String, id: String, row: JSON)] = []
 

@@ -1,7 +1,7 @@
 import Foundation
 
-/// rails-turbo: Rails and Devise behind a Turbo Native app. The sign-in gives an opaque token for
-/// /api and two cookies for the web pages; most refusals have no body.
+/// rails-turbo: Rails and Devise for a Turbo Native app. The sign-in returns an opaque token for
+/// /api and two cookies for the web pages; most errors have no body.
 struct RailsTurbo: Sendable {
   let accounts: Accounts
   let signer: Signer
@@ -53,9 +53,10 @@ struct RailsTurbo: Sendable {
     ["id": .int(user.id), "email": .string(user.email)]
   }
 
-  // MARK: The web page behind the cookies
+  // MARK: Web page with the cookies
 
-  /// Demo has a `GET /me` too, for a Bearer; this server's own tokens are 20 hex digits.
+  /// The demo dialect also has a `GET /me` for Bearer tokens; this server's tokens are 20 hex
+  /// digits.
   private func isForDemo(_ request: Request) -> Bool {
     guard let word = request.lastWord else { return false }
     return word.wholeMatch(of: /[0-9a-f]{20}/) == nil
@@ -92,7 +93,8 @@ struct RailsTurbo: Sendable {
 
   // MARK: Cookies
 
-  /// The session lives in the cookie alone: the server cannot end one that somebody kept.
+  /// The session exists only in the cookie: the server cannot end a session whose cookie was
+  /// copied.
   private func sessionCookie(_ user: Accounts.User?) -> (String, String) {
     let value = signer.seal("session \(randomText(24, of: .asciiLetters)) \(user?.email ?? "")")
     return ("Set-Cookie", "_turbo_auth_session=\(value); path=/; HttpOnly; SameSite=Lax")

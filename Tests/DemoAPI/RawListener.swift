@@ -1,9 +1,9 @@
 import Foundation
 import Synchronization
 
-/// A second listener, for answers that no HTTP library would send: it answers every connection
-/// with the bytes that `POST /raw` gave last, and keeps what it was asked. Being another origin,
-/// it also shows what a client sends after a redirect.
+/// A second listener for responses that no HTTP library would send: it answers every connection
+/// with the bytes of the last `POST /raw` and records the requests. As another origin, it also
+/// shows what a client sends after a redirect.
 final class RawListener: Sendable {
   private struct State {
     var answer = RawListener.plainAnswer
@@ -48,8 +48,8 @@ final class RawListener: Sendable {
   var seen: [Data] { state.withLock { $0.seen } }
 
   /// - Parameters:
-  ///   - close: whether the connection ends after the bytes; else it stays open, and silent.
-  ///   - reset: whether it ends by a TCP reset.
+  ///   - close: whether to end the connection after the bytes; otherwise it stays open and silent.
+  ///   - reset: whether to end it by a TCP reset.
   func answer(with bytes: Data, close: Bool, reset: Bool) {
     state.withLock { ($0.answer, $0.close, $0.reset) = (bytes, close, reset) }
   }
@@ -76,13 +76,13 @@ final class RawListener: Sendable {
         client, SOL_SOCKET, SO_LINGER, &linger, socklen_t(MemoryLayout.size(ofValue: linger)))
     } else {
       if ends { shutdown(client, Int32(SHUT_WR)) }
-      // Closing on unread bytes would reset the connection and lose the answer on its way.
+      // Closing with unread bytes would reset the connection and lose the response.
       while let more = readSome(client, timeout: ends ? 1000 : -1), !more.isEmpty {}
     }
     close(client)
   }
 
-  /// All of one request; whatever came, when nothing more comes for two seconds.
+  /// One whole request, or the bytes received if no more come for two seconds.
   private func readRequest(_ client: Int32) -> Data {
     var request = Data()
     while !isWhole(request), let more = readSome(client, timeout: 2000), !more.isEmpty {
@@ -91,7 +91,7 @@ final class RawListener: Sendable {
     return request
   }
 
-  /// nil: nothing came in time (milliseconds; -1: wait for ever). Empty: the peer has finished.
+  /// Returns nil on timeout (milliseconds; -1: none) and no bytes if the peer has finished.
   private func readSome(_ client: Int32, timeout: Int32) -> Data? {
     var waiting = pollfd(fd: client, events: Int16(POLLIN), revents: 0)
     guard poll(&waiting, 1, timeout) > 0 else { return nil }

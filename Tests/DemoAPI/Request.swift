@@ -1,17 +1,17 @@
 import FlyingFox
 import Foundation
 
-/// A request, read whole.
+/// A request, completely read.
 struct Request: Sendable {
   let method: String
-  /// As it stands in the request line.
+  /// As in the request line.
   let target: String
   /// The target up to the question mark.
   let path: String
   let query: [(name: String, value: String)]
-  /// Names in lower case, sorted: FlyingFox tells neither their order nor repeated ones.
+  /// Names in lower case, sorted: FlyingFox keeps neither their order nor duplicates.
   let headers: [(name: String, value: String)]
-  /// At most the first mebibyte of it.
+  /// At most the first MiB of it.
   let body: Data
   let bodyLength: Int
   let bodySHA256: String
@@ -40,7 +40,7 @@ struct Request: Sendable {
 
   func query(_ name: String) -> String? { query.first { $0.name == name }?.value }
 
-  /// "METHOD /path", a HEAD counting as the GET that it asks about.
+  /// "METHOD /path", where HEAD counts as GET.
   var route: String { (method == "HEAD" ? "GET" : method) + " " + path }
 
   var isJSON: Bool { mediaType == "application/json" }
@@ -50,8 +50,8 @@ struct Request: Sendable {
       .map { $0.trimmingCharacters(in: .whitespaces).lowercased() } ?? ""
   }
 
-  /// The body as one table of fields: JSON when it says so, a form when it says so, else empty.
-  /// nil: it says JSON and is neither an object nor an array.
+  /// The body as a table of fields, if its media type is JSON or a form; otherwise empty. nil: its
+  /// media type is JSON, but it is neither an object nor an array.
   var fields: JSON? {
     if isJSON {
       guard bodyLength > 0 else { return .object([]) }
@@ -63,7 +63,7 @@ struct Request: Sendable {
       Self.pairs(String(decoding: body, as: UTF8.self)).map { ($0.name, .string($0.value)) })
   }
 
-  /// `name=value&…` with percent escapes and `+` for a space.
+  /// Parses `name=value&…` with percent escapes and `+` for a space.
   static func pairs(_ text: some StringProtocol) -> [(name: String, value: String)] {
     text.split(separator: "&").map { pair in
       let halves = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
@@ -81,16 +81,16 @@ struct Request: Sendable {
 extension Request {
   var authorization: String? { header("authorization") }
 
-  /// `Bearer TOKEN`, and only so.
+  /// Only from `Bearer TOKEN`.
   var bearer: String? {
     guard let value = authorization, value.utf8.starts(with: "Bearer ".utf8) else { return nil }
     return String(value.dropFirst(7)).trimmingCharacters(in: .whitespaces)
   }
 
-  /// Any last word of the Authorization header, as some Rails servers take it.
+  /// The last word of any Authorization header, as some Rails servers take it.
   var lastWord: String? { authorization?.split(separator: " ").last.map(String.init) }
 
-  /// HTTP Basic (RFC 7617): only the first colon separates.
+  /// HTTP Basic (RFC 7617): the first colon separates name and password.
   var basic: (user: String, password: String)? {
     guard let words = authorization?.split(separator: " "), words.count == 2,
       words[0].lowercased() == "basic", let bytes = Data(base64Encoded: String(words[1])),

@@ -1,7 +1,7 @@
 import FlyingFox
 import Foundation
 
-/// Takes each request past the recorder, the tricks and the dialects.
+/// Passes each request to the recorder, the tricks and the dialects.
 struct Router: HTTPHandler {
   private let control: Control
   private let dialects: [@Sendable (Request) async -> Answer?]
@@ -17,8 +17,8 @@ struct Router: HTTPHandler {
     let railsJWT = RailsJWT(accounts: accounts, signer: signer, tokenTTL: options.tokenTTL)
     let turbo = RailsTurbo(accounts: accounts, signer: signer, tokenTTL: options.tokenTTL)
     let selfie = RailsSelfie(accounts: accounts, tokenTTL: options.tokenTTL)
-    // The first that answers: rails-turbo's `GET /me` stands before demo's and passes on a Bearer
-    // that is not its own; express-jwt answers what is left under /api.
+    // The first dialect that answers wins: rails-turbo's `GET /me` comes before demo's and passes
+    // on Bearer tokens that are not its own; express-jwt answers everything else under /api.
     dialects = [
       turbo.answer, demo.answer, PlayGround().answer, vapor.answer, railsJWT.answer,
       selfie.answer, express.answer,

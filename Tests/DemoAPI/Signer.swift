@@ -11,14 +11,14 @@ struct Signer: Sendable {
     return signed + "." + Self.base64url(mac(signed))
   }
 
-  /// Text that only this server can have written: base64, two hyphens, and its MAC in hex.
+  /// Signs text: base64, two hyphens, and the MAC in hex.
   func seal(_ text: String) -> String {
     let payload = Data(text.utf8).base64EncodedString()
     let sealed = payload + "--" + mac(payload).hex
     return sealed.addingPercentEncoding(withAllowedCharacters: .alphanumerics.union(["-"])) ?? ""
   }
 
-  /// What `seal` was given; nil for what it did not write.
+  /// The text given to `seal`; nil if the signature is wrong.
   func open(_ sealed: String) -> String? {
     guard let end = sealed.range(of: "--"),
       let payload = sealed[..<end.lowerBound].removingPercentEncoding,
@@ -40,7 +40,7 @@ struct Signer: Sendable {
   }
 }
 
-/// Text of `length` characters that nobody can guess.
+/// `length` random characters.
 func randomText(_ length: Int, of alphabet: String) -> String {
   let letters = Array(alphabet)
   return String((0..<length).map { _ in letters[Int.random(in: 0..<letters.count)] })

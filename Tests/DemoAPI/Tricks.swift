@@ -1,6 +1,6 @@
 import Foundation
 
-/// One order given by `POST /misbehave`: what becomes of the next answers at a path.
+/// One `POST /misbehave`: how the next responses at a path are changed.
 struct Trick: Sendable {
   let path: String
   let method: String?
@@ -42,7 +42,7 @@ struct Trick: Sendable {
 
   private var replaces: Bool { status != nil || body != nil || endless }
 
-  /// An order that replaces neither status nor body only changes how the real answer is sent.
+  /// A trick that replaces neither status nor body only changes how the real response is sent.
   var needsRealAnswer: Bool { after || !replaces }
 
   func answer(instead real: Answer?) -> Answer {
@@ -83,7 +83,7 @@ actor Tricks {
 
   func clear() { pending = [] }
 
-  /// The oldest order for this request; one that was carried out often enough is dropped.
+  /// The oldest trick for this request; a used-up one is removed.
   func take(for request: Request) -> Trick? {
     let index = pending.firstIndex {
       $0.path == request.path && ($0.method ?? request.method) == request.method

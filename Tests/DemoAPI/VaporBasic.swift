@@ -1,6 +1,6 @@
 import Foundation
 
-/// vapor-basic: a Vapor server. HTTP Basic with an empty body gives a pair of tokens; its JSON
+/// vapor-basic: a Vapor server. HTTP Basic with an empty body returns a pair of tokens; its JSON
 /// writes `/` as `\/`, and the times in its JSON Web Tokens are fractions.
 struct VaporBasic: Sendable {
   let accounts: Accounts
@@ -18,7 +18,7 @@ struct VaporBasic: Sendable {
       guard let token = request.fields?["refreshToken"]?.string else {
         return refuse(400, "Value required for key 'refreshToken'.")
       }
-      // A refused token kills nothing here: the pair that replaced it lives on.
+      // A refused refresh token does not end the sign-in: the pair that replaced it stays valid.
       guard case .good(let user, let old) = await accounts.spend(refresh: token, .vaporBasic)
       else { return refuse(401, "Unauthorized") }
       return await pair(for: user, family: old.family)

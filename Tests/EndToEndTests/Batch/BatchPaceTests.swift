@@ -1,8 +1,8 @@
 import Testing
 
-/// `batch --retry`, `--rate`, and a server that has enough for now.
+/// `batch --retry`, `--rate`, and a server that limits requests.
 @Suite struct BatchPaceTests {
-  /// A batch of `count` GETs with a token from the environment.
+  /// Runs a batch of `count` GETs with a token from the environment.
   private func batch(
     _ count: Int, _ options: [String], answering: @escaping Recorder.Answering
   ) async throws -> (run: Run, answers: [JSON], requests: Int) {
@@ -17,7 +17,7 @@ import Testing
     }
   }
 
-  /// The first request is refused so; all others get 200.
+  /// Answers the first request with this status; all others with 200.
   private func once(_ status: Int, _ headers: [(String, String)]) -> Recorder.Answering {
     { index, _ in index == 0 ? .http(status, "{}", headers: headers) : .http(200, "{}") }
   }
@@ -44,7 +44,7 @@ import Testing
     #expect(requests == 3)
   }
 
-  /// An answer that breaks off is none, as for a single request.
+  /// A truncated response counts as none, as for a single request.
   @Test func anAnswerThatBreaksOffIsAskedForAgain() async throws {
     let half = Recorder.Answer.bytes(
       Array("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{}".utf8))
@@ -58,7 +58,7 @@ import Testing
     #expect(requests == 2)
   }
 
-  /// A renewal that cannot be sent is not the request's own trouble: --retry is for that.
+  /// --retry covers the requests themselves, not a failed renewal.
   @Test func aRenewalThatFailsIsNotAskedForAgain() async throws {
     try await Sandbox.with { box in
       let script = Script()

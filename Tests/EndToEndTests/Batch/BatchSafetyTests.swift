@@ -1,8 +1,8 @@
 import Testing
 
-/// Lines from somebody else: rules A4, A6, A7, A8, A12 and B2.
+/// Untrusted lines: rules A4, A6, A7, A8, A12 and B2.
 @Suite struct BatchSafetyTests {
-  /// Three profiles with a session each; lines that would lead a credential, or a file, elsewhere.
+  /// Three profiles with a session each; lines that try to send a credential or a file elsewhere.
   @Test func hostileLinesReachNobodyElse() async throws {
     try await Sandbox.with { box in
       let secrets = (0..<3).map { box.canary.make("access-\($0)") }
@@ -71,7 +71,8 @@ import Testing
     }
   }
 
-  /// A line never chooses: several profiles and none named is the end before the first.
+  /// A line's URL never chooses the profile: with several profiles and none named, the batch fails
+  /// before its first line.
   @Test func urlOfALineChoosesNoProfile() async throws {
     try await Sandbox.with(.none) { box in
       let api = try box.recorder()
@@ -119,7 +120,7 @@ import Testing
       #expect(answers[0]["json"] == ["b": 1])
       #expect(answers[2]["json"] == ["a": 1])
       #expect(answers[4]["error"]?["code"] == "origin_refused")
-      // A 401 from elsewhere is no word about the session.
+      // A 401 from another origin does not concern the session.
       #expect(answers[1]["error"] == nil)
       #expect(run.status == 13)
       #expect(b.connections.count == 2)

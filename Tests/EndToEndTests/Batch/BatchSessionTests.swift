@@ -1,13 +1,13 @@
 import Glibc
 import Testing
 
-/// `batch` and the session that all its requests carry: design 6.
+/// `batch` with one session for all its requests: design 6.
 @Suite struct BatchSessionTests {
   private func gets(_ ids: ClosedRange<Int>, _ path: String = "/me") -> String {
     Batch.lines(ids.map { #"{"id":\#($0),"url":"\#(path)"}"# })
   }
 
-  /// The refresh token is good once: a second refresh would end the session.
+  /// The refresh token works once: a second refresh would end the session.
   @Test func oneRenewalInMidRunServesAll() async throws {
     try await Shop.with("--rotate") { shop, api in
       let box = shop.box
@@ -24,7 +24,7 @@ import Testing
       #expect(run.stderr == "")
       #expect(run.status == 0)
       #expect(try await api.count("POST /refresh") == 1)
-      // Those that were refused, and nothing else, were sent twice.
+      // Only the refused requests were sent twice.
       let refused = try await api.count("GET /me") - 40
       #expect((1...10).contains(refused))
       box.canary.watch(try await shop.accessToken())
@@ -44,7 +44,7 @@ import Testing
     }
   }
 
-  /// A server that says 401 whatever it is sent is asked for one renewal.
+  /// A server that always answers 401 causes one renewal.
   @Test func refusalForEverIsOneRenewal() async throws {
     try await Sandbox.with { box in
       let tokens = (0..<4).map { box.canary.make("token-\($0)") }
@@ -80,7 +80,7 @@ import Testing
     }
   }
 
-  /// When the session is over, nothing more is sent.
+  /// Nothing more is sent once the session has ended.
   @Test func refusedRenewalEndsTheSessionForAll() async throws {
     try await Sandbox.with { box in
       let (access, refresh) = (box.canary.make("access"), box.canary.make("refresh"))
@@ -182,7 +182,7 @@ import Testing
     }
   }
 
-  /// Before the first line is read.
+  /// The session is checked before the first line is read.
   @Test func withoutSessionNothingIsRead() async throws {
     try await Sandbox.with { box in
       let api = try box.recorder()

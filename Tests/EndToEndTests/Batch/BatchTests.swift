@@ -79,7 +79,7 @@ import Testing
     }
   }
 
-  /// What is wrong with a line is told in its answer, and the others go on.
+  /// A mistake in a line is reported in its result, and the other lines are sent.
   @Test func wrongLinesHaveTheirErrors() async throws {
     let rows: [(line: String, id: String, message: String, hint: String?)] = [
       ("nonsense", "null", "line 1 is not JSON: a value was expected at byte 0", nil),
@@ -151,7 +151,7 @@ import Testing
         ["batch"] + (isUnordered ? ["--unordered"] : []), keepInputOpen: true, env: Batch.token)
       child.write(Batch.lines([#"{"id":1,"url":"/1"}"#]).utf8)
       child.write(Batch.lines([#"{"id":2,"url":"/2"}"#]).utf8)
-      // Before its end, that is: as they come.
+      // With the input still open: results are printed as they arrive.
       try await child.waitFor(Batch.answer("1", 0) + "\n")
       try await child.waitFor(Batch.answer("2", 0) + "\n")
       child.closeInput()
@@ -162,8 +162,8 @@ import Testing
     }
   }
 
-  /// Four are under way at the same time: none is answered before all four are there. With one, the
-  /// next is not sent before the one before has been answered.
+  /// With 4, no request is answered before all four have arrived. With 1, the next request is sent
+  /// after the previous one is answered.
   @Test func parallelSaysHowManyAreUnderWay() async throws {
     let arrived = Mutable(0)
     let latch = try Latch()
@@ -284,7 +284,7 @@ import Testing
     }
   }
 
-  /// Whoever presses it twice does not want to wait.
+  /// A second ^C exits at once.
   @Test func secondSignalWaitsForNothing() async throws {
     try await withShop(answering: { _, _ in .hang }) { box, api in
       let child = try box.start(["batch"], keepInputOpen: true, env: Batch.token)
@@ -312,7 +312,7 @@ import Testing
     }
   }
 
-  /// As for any filter: the reader has what it wants.
+  /// authctl exits quietly when its reader closes the pipe, like any filter.
   @Test func closedOutputEndsQuietly() async throws {
     try await withShop(answering: Recorder.ok) { box, _ in
       let run = try await box.run(

@@ -6,7 +6,7 @@ import Testing
     value?.string?.wholeMatch(of: /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ/) != nil
   }
 
-  /// New names may come; those of design 2 stay.
+  /// New names may be added; those of design 2 stay.
   private func has(_ value: JSON?, _ names: String) -> Bool {
     let keys = value?.keys ?? []
     return names.split(separator: " ").allSatisfy { keys.contains(String($0)) }
@@ -109,7 +109,7 @@ import Testing
           #expect(error?["message"]?.string?.isEmpty == false)
         }
       }
-      // --json asks for errors in JSON too; --errors text brings words back.
+      // --json selects JSON for errors too; --errors text turns that off.
       let asked = try await box.run("token", "--json")
       let error = try JSON(parsing: asked.stderr)["error"]
       #expect(error?["profile"] == "shop" && error?["hint"] == "authctl login -p shop")

@@ -1,10 +1,10 @@
 import Testing
 
-/// What holds of every command line: options, help, streams, JSON (design 1 to 3).
+/// Rules for every command line: options, help, streams, JSON (design 1 to 3).
 @Suite struct CommandLineTests {
   private static let password = "correct horse battery"
 
-  /// A server, and the profiles `shop` (json) and `school` (express-jwt) at it.
+  /// Starts a server and writes the profiles `shop` (json) and `school` (express-jwt) for it.
   private func twoProfiles(_ box: Sandbox) async throws -> APIServer {
     let api = try await box.api()
     for (name, preset) in [("shop", "json"), ("school", "express-jwt")] {
@@ -40,7 +40,7 @@ import Testing
         let run = try await box.run(line)
         #expect(run.status == 0 && run.stdout.hasPrefix(shown), "\(line): \(run.stderr)")
       }
-      // The same option after the command is the later one, and wins.
+      // The option after the command comes later and wins.
       let both = try await box.run("-p", "shop", "profile", "show", "-p", "school")
       #expect(both.stdout.hasPrefix(shown))
     }
@@ -199,7 +199,7 @@ import Testing
         #expect(run.status == 0 && run.stderr == "", "\(line)")
         expectOwnText(run.stdout)
       }
-      // No keyring, no configuration: the beginner's screen needs neither.
+      // The overview needs neither keyring nor configuration.
       let bare = try await box.run()
       #expect(bare.status == 0 && bare.stderr == "")
       #expect(
@@ -217,7 +217,7 @@ import Testing
     }
   }
 
-  /// ASCII, at most 79 columns.
+  /// authctl's own text is ASCII, at most 79 columns.
   private func expectOwnText(_ text: String) {
     #expect(text.utf8.allSatisfy { $0 < 0x7F }, "\(text.filter { !$0.isASCII })")
     let wide = text.split(separator: "\n").filter { $0.utf8.count > 79 }
@@ -249,7 +249,7 @@ import Testing
         let run = try await login(box, profile)
         #expect(run.status == 0, "\(run.stderr)")
       }
-      // What only the server knows does not show: nothing is asked.
+      // An expiry that only the server knows does not show: nothing is sent.
       try await api.expire()
       let before = try await api.counts()
       let rest = """
@@ -313,7 +313,7 @@ import Testing
       let row =
         /\* shop     ada@example\.com  expired  -?\d+ s +http:\/\/127\.0\.0\.1:\d+/
       #expect(lines.last?.wholeMatch(of: row) != nil, "\(status.stdout)")
-      // The hint is for people: on a terminal.
+      // The hint is shown only on a terminal.
       let screen = try await box.terminal(["status"]).screen
       #expect(screen.hasSuffix("\nhint: authctl login -p shop -u ada@example.com\n"))
     }

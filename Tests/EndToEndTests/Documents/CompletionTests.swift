@@ -1,6 +1,6 @@
 import Testing
 
-/// What `authctl __complete` tells the shells. `ShellCompletionTests` asks the shells themselves.
+/// The output of `authctl __complete`. `ShellCompletionTests` tests it in the shells.
 @Suite struct CompletionTests {
   private func offered(
     _ box: Sandbox, _ words: [String], env: [String: String?] = [:]
@@ -38,7 +38,7 @@ import Testing
       ] {
         #expect(try await offered(box, words) == [], "\(words)")
       }
-      // Every command is offered, and those that are hidden from nobody have a summary.
+      // Every command that is not hidden is offered with a summary.
       let commands = try await offered(box, [""])
       #expect(commands.allSatisfy { $0.contains("\t") }, "\(commands)")
     }
@@ -115,7 +115,7 @@ import Testing
       #expect(try await names(box, "get", "--store", "file", "-p", "shop", "-u", "g") == [])
       #expect(try await api.counts() == before)
 
-      // Neither a dialog nor an error where the store is locked or gone.
+      // A locked or missing store causes neither a prompt nor an error.
       try await box.lockKeyring()
       #expect(
         try await names(box, "get", "-p", "shop", "-u", "g") == ["grace@example.com"])
@@ -124,7 +124,8 @@ import Testing
     }
   }
 
-  /// The linker tells every library that is opened: https://man7.org/linux/man-pages/man8/ld.so.8.html
+  /// The dynamic linker can log every library it opens:
+  /// https://man7.org/linux/man-pages/man8/ld.so.8.html
   @Test func opensNoLibraryForNames() async throws {
     try await Sandbox.with(.none) { box in
       try profiles(box)

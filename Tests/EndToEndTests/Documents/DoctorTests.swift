@@ -5,8 +5,8 @@ import Testing
 @Suite struct DoctorTests {
   static let closing = "There is no secret in this text.\n"
 
-  /// Runs it, and gives what it printed without its first line, which must be that of versions.
-  /// What was broken into lines is whole again, milliseconds are `N`.
+  /// Runs doctor and returns its output without the first line, which must be that of versions.
+  /// Wrapped lines are joined, and milliseconds replaced by `N`.
   static func text(
     _ box: Sandbox, _ words: String..., env: [String: String?] = [:], status: Int32,
     sourceLocation: SourceLocation = #_sourceLocation
@@ -26,7 +26,7 @@ import Testing
       .replacing(/\d+ ms/, with: "N ms")
   }
 
-  /// The lines about the machine, where all is well with it.
+  /// The lines about the machine if all is well.
   static func machine(_ box: Sandbox, profiles: String) -> String {
     """
     ok    config    \(box.configHome)/authctl: \(profiles), no mistakes
@@ -37,7 +37,7 @@ import Testing
     """
   }
 
-  /// The version of gnome-keyring is not always known.
+  /// The version of gnome-keyring is not always available.
   static func withoutVersion(_ text: String) -> String {
     text.replacing(/gnome-keyring [\d.]+:/, with: "gnome-keyring V:")
       .replacing("gnome-keyring:", with: "gnome-keyring V:")
@@ -365,10 +365,10 @@ import Testing
         #expect(run.stdout.contains("https_proxy 127.0.0.1:\(proxy.port)"))
         #expect(run.status == 1)
       }
-      // An address that libcurl cannot read is no less secret.
+      // A proxy URL that libcurl cannot read may contain a password too.
       let odd = try await Self.text(box, env: ["ALL_PROXY": address, "no_proxy": "x"], status: 1)
       #expect(odd.contains("ok    proxy     ALL_PROXY 127.0.0.1:\(proxy.port), no_proxy is set\n"))
-      // What goes in clear to this machine takes no proxy (rule A7).
+      // Plain HTTP to this machine uses no proxy (rule A7).
       let api = try box.recorder()
       try box.profile("shop", Scene.profile(api.url))
       let before = proxy.connections.count
@@ -403,7 +403,7 @@ import Testing
           #expect(text.contains("AUTHCTL_TOKEN_FOR_SHOP gives the token"))
         }
       }
-      // The canary looks at all output now.
+      // The canary checks all output at the end.
     }
   }
 }

@@ -1,10 +1,10 @@
 import Testing
 
-/// The commands in README.md and in the manual pages work.
+/// Every block of commands in README.md and in the manual pages works as described.
 @Suite struct DocumentedCommandsTests {
   private static let password = "correct horse battery"
 
-  /// Stand-ins for programs that the documents call.
+  /// Programs that the documents call but the tests do not install.
   private static let strangers = [
     "pass": """
     case $1 in otp) echo 123456 ;; *) echo 'correct horse battery' ;; esac
@@ -14,7 +14,7 @@ import Testing
     "bazel": ":", "kubectl": ":", "make": ":", "deploy.sh": ":", "report.sh": ":",
   ]
 
-  /// A server, the stand-ins, and the files that the documents name.
+  /// Provides a server, the missing programs, and the files that the documents mention.
   private func world(_ box: Sandbox) async throws -> (api: APIServer, env: [String: String?]) {
     let api = try await box.api()
     for (name, text) in Self.strangers {
@@ -47,7 +47,8 @@ import Testing
     )
   }
 
-  /// All blocks in one shell; the first command that fails ends it and is reported.
+  /// Runs all blocks in one shell, as a reader would; stops at the first command that fails and
+  /// names it.
   private func script(
     _ blocks: [ShellBlock], _ box: Sandbox, at api: APIServer, and other: APIServer
   ) -> String {
@@ -77,7 +78,7 @@ import Testing
     }
   }
 
-  /// `RecipeTests` runs the section "In CI".
+  /// The section "In CI" has a test of its own.
   @Test func readme() async throws {
     let blocks = ShellBlock.all(inMarkdown: try Source.text("README.md"))
     #expect(blocks.count > 5)
@@ -95,14 +96,14 @@ import Testing
 
   // MARK: Examples of the commands
 
-  /// Commands that fail because DemoAPI is no known product, serves no profile and no registry, and
-  /// because the store `plaintext` has no lock.
+  /// Examples that fail against DemoAPI: it is no known product, has no profile to import and no
+  /// registry; and a plaintext store has no lock.
   private static let ends = [
     "profile-detect": 1, "helper-docker": 1, "profile-import": 2, "store-unlock": 2,
   ]
 
-  /// DemoAPI takes the place of every API, and lacks most of the paths. No command may exit with 2
-  /// (wrong command line) or 1.
+  /// The examples name APIs that do not exist: each is sent to DemoAPI instead, which has few of
+  /// the paths. None may exit with 2 (wrong command line) or 1 (internal failure).
   @Test func examplesOfTheCommands() async throws {
     try await Sandbox.with(.none) { box in
       var (api, environment) = try await world(box)
@@ -152,7 +153,7 @@ import Testing
       authctl profile default shop
     ) >/dev/null 2>&1 || { echo 'the preparation fails'; exit 1; }
 
-    example() { # PAGE STATUS; reads a command from standard input, reports exit codes 1 and 2.
+    example() { # PAGE STATUS; runs the command on standard input, reports exit codes 1 and 2.
       rm -rf "$HOME/now"
       cp -r "$HOME/signed-in" "$HOME/now"
       (

@@ -1,8 +1,8 @@
 import Glibc
 import Testing
 
-/// Names of accounts, files and programs that a shell would run or take apart, completed by TAB in
-/// the shells themselves, on a terminal: what arrives is the name, as one word, and nothing ran.
+/// Names of accounts, files and programs that a shell would execute or split, completed with TAB in
+/// real shells on a terminal: the name arrives as one word, and nothing is executed.
 @Suite struct HostileCompletionTests {
   private static let names = [
     "$(touch x)", "`touch x`", "a;touch x", "it's", "a\"b", "a b", "a:b", "a[x]*", "${HOME}",
@@ -10,7 +10,7 @@ import Testing
     "a=b", "a@b", ">x", "a?", "^a^b",
   ]
 
-  /// How a shell is started, and what it is told first: to show `READY` at the end.
+  /// How a shell is started, and its first input, which prints `READY` at the end.
   private static let shells: [(program: String, options: [String], setUp: String)] = [
     (
       "/bin/bash", ["--norc", "--noprofile", "-i"],
@@ -24,7 +24,7 @@ import Testing
     ("/usr/bin/fish", ["--no-config", "-i"], "source $COMPLETIONS/authctl.fish; echo RE\"ADY\"\n"),
   ]
 
-  /// Offers what the file `offered` says, and keeps the last argument of another call.
+  /// Offers the content of the file `offered`; otherwise saves its last argument.
   private static let stub = #"""
     #!/bin/sh
     if [ "$1" = __complete ]; then exec cat "$HOME/offered"; fi
@@ -34,7 +34,7 @@ import Testing
 
     """#
 
-  /// Types `line` and the first letter of each name, TAB and Enter, in each shell.
+  /// In each shell, types `line`, the first letter of each name, TAB and Enter.
   private func check(
     _ line: String, offered: (String) -> String, arrived: @escaping (String) -> String,
     file: (String) -> String? = { _ in nil }
@@ -89,7 +89,7 @@ import Testing
       file: { $0 })
   }
 
-  /// Controls and what turns the writing direction would reach the terminal by way of the shell.
+  /// Control characters and bidirectional overrides would reach the terminal through the shell.
   @Test func namesThatActOnATerminalAreNotOffered() async throws {
     try await Sandbox.with { box in
       let api = try box.recorder(

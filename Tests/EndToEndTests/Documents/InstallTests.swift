@@ -1,7 +1,7 @@
 import Glibc
 import Testing
 
-/// `make install`, `make uninstall`, and what a release is made of.
+/// `make install`, `make uninstall`, and the files of a release.
 @Suite struct InstallTests {
   private func make(_ box: Sandbox, _ words: String...) async throws -> Run {
     try await box.run(

@@ -1,6 +1,6 @@
 import Testing
 
-/// man/*.1 and the help that they are made of (`make docs`).
+/// man/*.1 and the help that they are generated from (`make docs`).
 @Suite struct ManualPagesTests {
   private static let pages = Source.names(in: "man").filter { $0.hasSuffix(".1") }
 
@@ -52,14 +52,14 @@ import Testing
     }
   }
 
-  /// Every command's help and every topic: own text, and examples that no terminal breaks.
+  /// Help of every command and topic: ASCII, 79 columns, and examples that are not wrapped.
   @Test func helpFitsEightyColumns() async throws {
     try await Sandbox.with(.none) { box in
       var lines = Self.pages.map { page -> [String] in
         let name = String(page.dropFirst("authctl-".utf8.count).dropLast(2))
         return name.isEmpty ? [] : [name]
       }
-      // authctl-profile-add is `profile add`, authctl-helper-curl-config `helper curl-config`.
+      // authctl-profile-add is `profile add`, authctl-helper-curl-config is `helper curl-config`.
       lines = lines.compactMap { words in
         guard let name = words.first else { return nil }
         for group in ["profile", "helper", "store", "jwt"] where name.hasPrefix(group + "-") {
@@ -77,7 +77,7 @@ import Testing
         let examples = run.stdout.split(separator: "\n", omittingEmptySubsequences: false)
           .drop { $0 != "Examples:" }.dropFirst().prefix { !$0.isEmpty }
         #expect(examples.allSatisfy { $0.hasPrefix("  ") }, "broken example: help \(line)")
-        // What only this command has stands before what every command has.
+        // The command's own options come before the global ones.
         let titles = run.stdout.split(separator: "\n").filter { $0.hasSuffix("OPTIONS:") }
         let isGroup = run.stdout.contains("\nSUBCOMMANDS:\n")
         if run.stdout.hasPrefix("OVERVIEW: "), !isGroup {
@@ -112,7 +112,7 @@ import Testing
     }
   }
 
-  /// What is read and what a command can end with is told.
+  /// The topics document every variable and every exit code.
   @Test func topicsHaveEveryVariableAndEveryCode() async throws {
     try await Sandbox.with(.none) { box in
       let list = try Source.text("Sources/AuthKit/Base/Variable.swift")
@@ -133,7 +133,8 @@ import Testing
 
   // MARK: On a terminal
 
-  /// A program that says how it was called, what it read and whether it found a secret.
+  /// A program that prints its arguments, the first line of its input, and any password in its
+  /// environment.
   private static let spy = """
     #!/bin/sh
     echo "${0##*/}: $*"
@@ -168,7 +169,7 @@ import Testing
         shown.screen.hasPrefix("man: -M \(box.root)/usr/share/man 1 authctl-login\n"),
         "\(shown.screen)")
       #expect(shown.screen.contains("password=\n"))
-      // Elsewhere, and for what has no page, it is the text.
+      // Without a terminal, and for topics without a page, help prints text.
       let text = try await box.run(["help", "login"], env: environment, program: program).stdout
       #expect(text.hasPrefix("OVERVIEW: Sign in"))
       for words in [["help", "logout"], ["help", "exit-codes"], ["help"]] {

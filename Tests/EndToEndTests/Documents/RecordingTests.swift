@@ -1,13 +1,13 @@
 import Glibc
 import Testing
 
-/// docs/session.svg: the first block of README.md that can be run, on a real terminal of 80 columns,
-/// against DemoAPI and a real keyring. `make recording` writes it; the test checks that it is up to
-/// date. Only the port is edited: it is 8080 in the document.
+/// docs/session.svg: the first block of README.md that can be run, on a real terminal of 80
+/// columns, with DemoAPI and a real keyring. `make recording` writes it; the test checks that it is
+/// up to date. Only the port is replaced, by 8080.
 @Suite struct RecordingTests {
   @Test func theSessionIsAsRecorded() async throws {
     try await Sandbox.with { box in
-      // The output has whole minutes: 20 seconds more keep a slow run from showing one less.
+      // A little over 15 minutes: the output is in whole minutes.
       let api = try await box.api("--token-ttl", "920")
       let blocks = ShellBlock.all(inMarkdown: try Source.text("README.md"))
       let block = try #require(blocks.first { $0.excuse == nil })
@@ -38,7 +38,7 @@ import Testing
   }
 }
 
-/// Lines of a terminal as a picture that follows the reader's light or dark theme.
+/// Draws terminal lines as SVG that follows the reader's light or dark mode.
 private enum Drawing {
   private static let (column, row) = (8.4, 19.0)
 
@@ -71,7 +71,7 @@ private enum Drawing {
     return text + "</svg>\n"
   }
 
-  /// Without the sequences that change colors: https://man7.org/linux/man-pages/man4/console_codes.4.html
+  /// Removes colour escapes: https://man7.org/linux/man-pages/man4/console_codes.4.html
   static func plain(_ line: String) -> String { line.replacing(/\u{1B}\[[0-9;]*m/, with: "") }
 
   private static func spans(of line: String) -> String {

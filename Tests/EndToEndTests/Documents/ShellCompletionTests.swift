@@ -1,8 +1,8 @@
 import Testing
 
-/// completions/ in the shells that they are for: the same line, TAB, and what is offered.
+/// completions/ in real shells: the same line and TAB must give the same candidates.
 @Suite struct ShellCompletionTests {
-  /// A line, and what stands for the last word afterwards: all candidates, sorted.
+  /// A line, and all candidates for its last word, sorted.
   private static let cases: [(line: String, offered: [String])] = [
     ("authctl logi", ["login"]),
     ("authctl -p shop profile de", ["default", "detect"]),
@@ -48,15 +48,15 @@ import Testing
           [box.root + "/driver", "\(Source.root)/completions/\(completions)", line],
           env: ["PATH": "\(box.root)/programs:/usr/bin:/bin", "TERM": "dumb"], program: shell,
           directory: box.root + "/work")
-        // A program that stands in several folders of PATH is offered once, by the shell.
+        // A shell may list a program that is in several folders of PATH more than once.
         let found = Set(run.stdout.split(separator: "\n").map(String.init)).sorted()
         #expect(run.status == 0 && found == offered, "\(line): \(found) \(run.stderr)")
       }
     }
   }
 
-  /// The line is split as readline does it, and what is kept of the word is put before candidates;
-  /// a @ is not: rl_special_prefixes (bash, bashline.c).
+  /// Splits the line as readline does, and puts the part of the word that it keeps before the
+  /// candidates; a @ is not kept: rl_special_prefixes (bash, bashline.c).
   @Test func bash() async throws {
     try await check(
       "/bin/bash",
@@ -89,7 +89,7 @@ import Testing
       """#, completions: "authctl.fish")
   }
 
-  /// A zsh on a terminal of its own, with TAB pressed; `compadd` tells what it was given.
+  /// Presses TAB in a zsh on its own terminal; a replaced `compadd` prints its arguments.
   @Test func zsh() async throws {
     try await check(
       "/usr/bin/zsh",

@@ -1,7 +1,7 @@
 import Glibc
 import Testing
 
-/// `exec --file`: the token in a file that is kept fresh. Design 9, rule B11.
+/// `exec --file`: a token file that authctl keeps up to date. Design 9, rule B11.
 @Suite struct ExecFileTests {
   private static let token: [String: String?] = [
     "AUTHCTL_TOKEN": "a-token", "AUTHCTL_URL": "https://h.example",
@@ -37,11 +37,11 @@ import Testing
         "AUTHCTL_TOKEN_FILE": path, "BEARER_TOKEN_FILE": path, "AUTHCTL_URL": api.url,
         "AUTHCTL_TOKEN_DIR": String(path.dropLast("/token".count)), "AUTHCTL_PROFILE": "shop",
       ])
-      // The shell's own.
+      // The shell sets these itself.
       for name in ["PWD", "OLDPWD", "_", "SHLVL"] { (found[name], wanted[name]) = (nil, nil) }
       #expect(found == wanted)
       #expect(box.tokenFolders == [])
-      // What --env asks for comes beside it.
+      // --env adds its variable.
       let both = try await box.run(
         "exec", "-p", "shop", "--file", "--env", "T", "--", "/usr/bin/env", "-0",
         mayPrint: [access])
@@ -54,7 +54,7 @@ import Testing
     }
   }
 
-  /// Inner authctl reads the file at each use; the token stays good while the program runs.
+  /// The inner authctl reads the file each time; the token stays valid while the program runs.
   @Test func tokenIsKeptFresh() async throws {
     try await Shop.with("--token-ttl", "4") { shop, api in
       let box = shop.box
@@ -76,7 +76,7 @@ import Testing
       let tokens = run.stdout.split(separator: "\n").map(String.init)
       #expect(tokens.count == 3 && Set(tokens).count == 3)
       for token in tokens { #expect(token.split(separator: ".").count == 3, "\(token)") }
-      // On a slow machine the last of them may have been renewed before the program ended.
+      // On a slow machine, the last token may have been renewed before the program ended.
       #expect(try await api.count("POST /refresh") >= 2)
       #expect(try await shop.box.run("get", "/me").stdout == Shop.me)
       #expect(try await api.count("GET /me") == 4)
@@ -84,7 +84,8 @@ import Testing
     }
   }
 
-  /// Large tokens, read as fast as can be while they change: never a part of one, never none.
+  /// Reads large tokens as fast as possible while they change: the file is never partial or
+  /// missing.
   @Test func fileIsWholeAtEveryMoment() async throws {
     try await Sandbox.with { box in
       let answers = Mutable(0)
@@ -117,7 +118,7 @@ import Testing
     }
   }
 
-  /// A renewal that fails is told, tried again, and nothing to the program.
+  /// A failed renewal is reported and retried; the program does not notice it.
   @Test func renewalThatFailsOnce() async throws {
     try await Shop.with("--token-ttl", "4") { shop, api in
       try await api.misbehave(["path": "/refresh", "times": 1, "status": 500])
@@ -135,7 +136,7 @@ import Testing
     }
   }
 
-  // MARK: The end
+  // MARK: Exit
 
   @Test func fileIsGoneWhateverTheEnd() async throws {
     try await Sandbox.with(.none) { box in
@@ -153,7 +154,7 @@ import Testing
     }
   }
 
-  /// What a killed one left goes with the next; what a living one uses stays.
+  /// The next run removes the folder of a killed one and keeps those in use.
   @Test func nextRunTakesAwayWhatAKilledOneLeft() async throws {
     try await Sandbox.with(.none) { box in
       let access = box.canary.make("access")
@@ -178,7 +179,7 @@ import Testing
     }
   }
 
-  /// Many that begin and end at once do not take each other's folders away.
+  /// Runs that start and end at the same time do not remove each other's folders.
   @Test func manyAtOnce() async throws {
     try await Sandbox.with(.none) { box in
       let script = #"test "$(cat "$AUTHCTL_TOKEN_FILE")" = a-token"#
@@ -201,7 +202,7 @@ import Testing
   @Test func folderOfTheOption() async throws {
     try await Sandbox.with(.none) { box in
       mkdir(box.root + "/mine", 0o700)
-      // The path is good wherever the program goes.
+      // The path stays valid when the program changes its directory.
       for (option, directory) in [
         (box.root + "/mine", "/"), ("mine", box.root), (".", box.root + "/mine"),
       ] {
@@ -223,7 +224,7 @@ import Testing
     }
   }
 
-  /// Without a folder that is the user's alone no file is written.
+  /// Without a folder that only the user can access, no file is written.
   @Test(.enabled(if: !hasRuntimeFolder, "this machine has a runtime folder"))
   func noRuntimeFolder() async throws {
     try await Sandbox.with(.none) { box in

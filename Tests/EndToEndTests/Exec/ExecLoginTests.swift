@@ -1,13 +1,13 @@
 import Glibc
 import Testing
 
-/// `exec --login`: a session for one program, in memory alone. Design 9.
+/// `exec --login`: a session for one program, only in memory. Design 9.
 @Suite struct ExecLoginTests {
   private static let password: [String: String?] = ["AUTHCTL_PASSWORD": Shop.password]
 
   private func shell(_ script: String) -> [String] { ["--", "/bin/sh", "-c", script] }
 
-  /// The Bearer tokens that a route was asked with.
+  /// The Bearer tokens in the requests for a path.
   private func bearers(_ api: APIServer, _ path: String) async throws -> [String] {
     try await api.requests().filter { $0["path"]?.string == path }.map { request in
       guard case .object(let headers)? = request["headers"] else { return "" }
@@ -16,7 +16,7 @@ import Testing
     }
   }
 
-  /// A machine without bus, keyring and terminal, and a profile that lies with the program.
+  /// A machine without bus, keyring and terminal, with the profile next to the program.
   @Test func nothingIsStoredAndTheServerEndsIt() async throws {
     try await Shop.with(kind: .none, signsIn: false) { shop, api in
       let box = shop.box
@@ -53,7 +53,7 @@ import Testing
     }
   }
 
-  /// In a file it stays fresh, and what is ended is the session as it is by then.
+  /// With --file the token stays valid, and authctl ends the session with the latest token.
   @Test func fileIsKeptFreshAndTheLastTokenIsRevoked() async throws {
     try await Shop.with("--token-ttl", "4", kind: .none, signsIn: false) { shop, api in
       let box = shop.box
@@ -76,7 +76,7 @@ import Testing
     }
   }
 
-  /// A token that has died meanwhile cannot end the session: it is renewed for that.
+  /// An expired token cannot end the session, so authctl renews it first.
   @Test func deadTokenIsRenewedToEndTheSession() async throws {
     try await Shop.with(kind: .none, signsIn: false) { shop, api in
       let child = try shop.box.start(
@@ -109,7 +109,7 @@ import Testing
     }
   }
 
-  /// What fails after the sign-in ends the session too; what can be told before costs none.
+  /// A failure after the sign-in ends the session too; a failure known before causes no sign-in.
   @Test func programThatDoesNotRun() async throws {
     try await Shop.with(kind: .none, signsIn: false) { shop, api in
       let box = shop.box
@@ -179,7 +179,7 @@ import Testing
     }
   }
 
-  /// Each source, and what follows on standard input is the program's.
+  /// The password may come from any source; the rest of standard input is the program's.
   @Test func passwordByEverySource() async throws {
     try await Shop.with(kind: .none, signsIn: false) { shop, api in
       let box = shop.box
@@ -198,7 +198,7 @@ import Testing
         let rest = input?.hasSuffix("for the program\n") == true ? "for the program\n" : ""
         #expect(run.stdout == rest + "0\n", "\(options)")
         #expect(run.stderr == "", "\(options)")
-        // That of grep.
+        // The exit code of grep.
         #expect(run.status == 1, "\(options)")
       }
       let terminal = try await box.terminal(

@@ -1,7 +1,7 @@
 import Glibc
 import Testing
 
-/// What the program of `exec` is as a process, and which signals reach it: rule B11.
+/// The process state of `exec`'s program, and the signals that reach it: rule B11.
 @Suite struct ExecProcessTests {
   private static let token: [String: String?] = [
     "AUTHCTL_TOKEN": "a-token", "AUTHCTL_URL": "https://h.example",
@@ -23,7 +23,7 @@ import Testing
     }
   }
 
-  /// 0 1 2 and what the caller passed, though the network, the lock and the bus were used.
+  /// Only 0, 1, 2 and the caller's descriptors, although authctl used network, lock and bus.
   @Test(arguments: ExecScene.ways) func descriptors(_ way: [String]) async throws {
     try await Shop.with { shop, api in
       for (first, wanted) in [
@@ -57,7 +57,7 @@ import Testing
     }
   }
 
-  /// Limits, mask and dispositions are those that a program finds without authctl.
+  /// Limits, umask and signal dispositions are the same as without authctl.
   @Test(arguments: ExecScene.ways) func stateIsAsTheCallerHadIt(_ way: [String]) async throws {
     try await Sandbox.with(.none) { box in
       let script = #"""
@@ -124,7 +124,7 @@ import Testing
     }
   }
 
-  /// A signal for both that authctl hears of together with the program's end changes nothing.
+  /// A signal to both that arrives together with the program's exit changes nothing.
   @Test func signalThatComesWithTheEnd() async throws {
     try await Sandbox.with(.none) { box in
       let program = ExecScene.waiting("trap 'kill $!; exit 3' TERM")
@@ -133,7 +133,7 @@ import Testing
       child.signal(SIGSTOP)
       child.signal(SIGTERM)
       kill(pid, SIGTERM)
-      // A zombie until authctl goes on: its command line is empty then.
+      // The program is a zombie until authctl continues: its command line is empty then.
       try await onThread {
         while readFile("/proc/\(pid)/cmdline")?.isEmpty == false { usleep(500) }
       }
@@ -150,14 +150,14 @@ import Testing
   @Test(arguments: ExecScene.ways) func controlCReachesTheProgramOnce(_ way: [String]) async throws
   {
     try await Sandbox.with(.none) { box in
-      // USR1 goes through authctl behind whatever it has to pass on: the count is complete then.
+      // authctl forwards USR1 after any other pending signal, so the count is complete.
       let program = ExecScene.waiting(
         """
         n=0; trap 'n=$((n+1)); echo "got $n"' INT; trap 'kill $s; echo "count $n"; exit 3' USR1
         """
       ).map { $0.replacing("wait $!", with: "s=$!; while kill -0 $s; do wait $s; done") }
       let terminal = try box.openTerminal(["exec"] + way + ["--"] + program, env: Self.token)
-      // Of the terminal's group: ^C would end it.
+      // It is in the terminal's process group: ^C would stop it.
       try await terminal.waitFor("ready ")
       terminal.interrupt()
       try await terminal.waitFor("got 1")
@@ -169,7 +169,7 @@ import Testing
     }
   }
 
-  /// What another process sends to authctl alone is for the program, on a terminal too.
+  /// A signal that another process sends only to authctl is forwarded, also on a terminal.
   @Test(arguments: [SIGINT, SIGQUIT, SIGTERM])
   func signalOfAProcessIsPassedOnFromATerminalToo(_ signal: Int32) async throws {
     try await Sandbox.with(.none) { box in
@@ -206,7 +206,8 @@ import Testing
       let pid = try await terminal.child.readyProcess()
       terminal.suspend()
       try await terminal.waitFor("[stopped]")
-      // The shell says so of authctl; a line that came now would still be read by the program.
+      // The shell reports only that authctl stopped; until the program stops too, it would read a
+      // new line.
       try await onThread {
         while let line = readFile("/proc/\(pid)/stat"), find(Array(") T".utf8), in: line) == nil {
           usleep(500)

@@ -1,10 +1,10 @@
 import Glibc
 import Testing
 
-/// `authctl exec`: what the program finds in its environment, and how it ends. Design 3
-/// and 9, rules A1, B11, B15 and T4.
+/// `authctl exec`: the program's environment, and exit codes. Design 3 and 9, rules A1, B11, B15
+/// and T4.
 @Suite struct ExecTests {
-  /// A shop with a session whose tokens the canary knows.
+  /// A shop with a session whose tokens the canary watches.
   private func withShop(
     _ body: (Sandbox, Recorder, _ access: String) async throws -> Void
   ) async throws {
@@ -20,7 +20,7 @@ import Testing
     }
   }
 
-  /// What `env -0` tells behind `exec` with these options.
+  /// The environment of a program run by `exec` with these options.
   private func environment(
     _ box: Sandbox, _ options: [String], env: [String: String?] = [:], mayPrint: [String],
     sourceLocation: SourceLocation = #_sourceLocation
@@ -43,7 +43,7 @@ import Testing
       wanted["AUTHCTL_PROFILE"] = "shop"
       let found = try await environment(box, ["-p", "shop"], env: own, mayPrint: [access])
       #expect(found == wanted)
-      // What another exec or a person has set goes.
+      // Variables set by another exec or by the user are replaced.
       let stale: [String: String?] = ["AUTHCTL_URL": "https://other.example"]
       let again = try await environment(
         box, ["-p", "shop"], env: own.merging(stale) { $1 }, mayPrint: [access])
@@ -51,7 +51,7 @@ import Testing
     }
   }
 
-  /// Beside it stands whose it is.
+  /// --env also sets the URL and the profile of its token.
   @Test func envGivesWhatIsAskedForAndNothingElse() async throws {
     try await withShop { box, api, access in
       let whose: [String: String?] = ["AUTHCTL_URL": api.url, "AUTHCTL_PROFILE": "shop"]
@@ -87,7 +87,7 @@ import Testing
       + String(repeating: "=", count: padding)
   }
 
-  /// Nothing is sent, and nothing run, for what cannot be given.
+  /// An --env that cannot be set is refused before anything is sent or run.
   @Test func badEnvIsRefused() async throws {
     try await withShop { box, api, access in
       let before = api.connections.count
@@ -149,7 +149,7 @@ import Testing
     }
   }
 
-  /// A token of the environment goes on with its origin, or not at all.
+  /// A token from the environment is passed on with its origin or not at all.
   @Test func tokenOfTheEnvironment() async throws {
     try await Sandbox.with(.none) { box in
       let access = box.canary.make("access")
@@ -166,7 +166,7 @@ import Testing
     }
   }
 
-  /// Bytes that are no UTF-8 are as good as others, in names of files above all.
+  /// Bytes that are not UTF-8 are unchanged, for example in file names.
   @Test(arguments: ExecScene.ways) func bytesGoThroughUnchanged(_ way: [String]) async throws {
     try await withShop { box, _, _ in
       let odd = #"export X="$(printf 'a\377b')";"#
@@ -191,7 +191,7 @@ import Testing
     }
   }
 
-  // MARK: One API's token for another
+  // MARK: Another API's token
 
   @Test func innerCommandsOfAnotherProfileSendNothing() async throws {
     try await withShop { box, _, access in
@@ -218,7 +218,7 @@ import Testing
         #expect(own.status == 0)
       }
       #expect(billing.connections.count == seen)
-      // Without the variables nothing is pinned: the store serves each its own.
+      // Without the variables nothing is fixed: the store serves each profile's own token.
       let env = try await box.run(
         "exec", "-p", "shop", "--env", "T", "--", authctl, "get", "-p", "billing", "/x")
       #expect(env.stdout == "b")
@@ -227,7 +227,7 @@ import Testing
     }
   }
 
-  // MARK: How it ends
+  // MARK: Exit codes
 
   @Test(arguments: ExecScene.ways) func statusIsThePrograms(_ way: [String]) async throws {
     try await withShop { box, _, _ in
@@ -287,7 +287,7 @@ import Testing
     }
   }
 
-  /// Whatever fails before the program is 125, and the program does not run.
+  /// Any failure before the program starts exits with 125, and the program does not run.
   @Test func failureBeforeTheProgram() async throws {
     try await withShop { box, api, _ in
       let dead = try box.recorder()

@@ -1,9 +1,8 @@
 import Testing
 
-/// The protocols by which other programs ask for credentials (design 9, rules
-/// A5 and A16).
+/// Credential helper protocols of other programs (design 9, rules A5 and A16).
 @Suite struct HelperTests {
-  /// A sandbox with ada signed in to DemoAPI by the profile `shop`.
+  /// Runs `body` with ada signed in to DemoAPI through the profile `shop`.
   private func with(_ body: (Sandbox, Shop, String) async throws -> Void) async throws {
     try await Shop.with("--token-ttl", "3600") { shop, api in
       let token = try #require(try await shop.payload()["values"]?["access_token"]?.string)
@@ -39,7 +38,8 @@ import Testing
     }
   }
 
-  /// Strangers, and what git would not write: nothing, and 0, so that git goes on.
+  /// For other hosts and malformed input the helper prints nothing and exits with 0, so that git
+  /// continues.
   @Test func gitAsksForAnother() async throws {
     try await with { box, _, given in
       let (_, host) = split(given)
@@ -62,7 +62,7 @@ import Testing
     }
   }
 
-  /// What another parser could read as the host is not normalised until it matches (rule A16).
+  /// A URL whose host another parser could read differently is not normalised to match (rule A16).
   @Test func onlyTheOriginAsItIsWrittenIsAnswered() async throws {
     try await with { box, _, given in
       let (token, authority) = split(given)
@@ -109,14 +109,14 @@ import Testing
         let curl = try await box.run("helper", "curl-config", "-p", "shop", url + "/me")
         #expect([2, 13].contains(curl.status) && curl.stdout == "", "\(url)")
       }
-      // A path is of the origin.
+      // A path belongs to the origin.
       let docker = try await box.run(
         "helper", "docker", "get", stdin: "http://\(authority)/v2/", mayPrint: [token])
       #expect(docker.status == 0 && docker.stdout.contains(token))
     }
   }
 
-  /// What kubectl says and cannot be read is not "no server" (rule A16).
+  /// Unreadable information from kubectl does not count as "no server" (rule A16).
   @Test func kubectlInformationThatCannotBeRead() async throws {
     try await with { box, shop, _ in
       let url = shop.url
@@ -268,7 +268,7 @@ import Testing
     }
   }
 
-  /// A stored password is for the programs that ask for one (rule B15).
+  /// Only git and docker, which ask for a password, get a stored one (rule B15).
   @Test func storedPasswordIsForGitAndDocker() async throws {
     try await Sandbox.with { box in
       let password = box.canary.make("password")
@@ -300,7 +300,7 @@ import Testing
     }
   }
 
-  /// A token that a server made so that it is read as more than a token (rule A5).
+  /// Tokens that would inject syntax into the output format (rule A5).
   @Test(arguments: [
     #"a"b"#, #"a\b"#, "a b", "a#b",
   ])

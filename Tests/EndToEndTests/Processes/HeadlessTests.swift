@@ -1,8 +1,8 @@
 import Glibc
 import Testing
 
-/// Every command without desktop, home folder and terminal, as root and as a user of whom the system
-/// knows nothing, and where nothing can be written: it works, or one line says what to set.
+/// Every command without desktop, home folder and terminal, as root and as a user without a passwd
+/// entry, and with read-only folders: it works, or prints one line that says what to set.
 @Suite struct HeadlessTests {
   private typealias Row = Headless.Row
   private typealias Outcome = Headless.Outcome
@@ -91,12 +91,12 @@ import Testing
     #expect(open.isEmpty, sourceLocation: sourceLocation)
   }
 
-  // MARK: What is said
+  // MARK: Outcomes
 
   private static let unverified =
     "authctl: warning: not verified: the signature was not looked at\n"
 
-  /// What needs neither store nor folder is the same everywhere.
+  /// Commands that need neither store nor folder have the same outcome everywhere.
   private static let common: [String: Outcome] = [
     "exec --login": .works("done\n"), "profile presets": .works,
     "jwt decode -": .works(nil, err: unverified), "--version": .works, "help": .works,
@@ -112,7 +112,7 @@ import Testing
     10, "a password is needed, and nobody may be asked here",
     hint: "--password-stdin, --password-file F, --password-command C or AUTHCTL_PASSWORD")
 
-  /// The protocols' own words for a host of which nothing is known.
+  /// The protocols' own responses for an unknown host.
   private static let noCredential: [String: Outcome] = [
     "helper git": .works(""),
     "helper docker": Outcome(
@@ -127,7 +127,7 @@ import Testing
       + "* shop  -       \(accounts)         \(state)  \(place.api.url)\n"
   }
 
-  /// A configuration folder in which nothing can be written.
+  /// The configuration folder is read-only.
   private static func unwritable(_ place: Headless, _ why: String) -> [String: Outcome] {
     func says(_ folder: String) -> Outcome {
       .says(
@@ -140,7 +140,7 @@ import Testing
     ]
   }
 
-  /// No bus, and no store that needs none.
+  /// There is no bus, and no store that works without one.
   private static func busless(_ place: Headless) -> [String: Outcome] {
     [
       "status --check": Outcome(status: 12, out: "", err: ""), "exec": noBus.with(status: 125),
@@ -152,7 +152,7 @@ import Testing
     ]
   }
 
-  /// A store of files that can be read, with nothing in it, and not written.
+  /// The store of files is empty, readable and read-only.
   private static func unwritableStore(
     _ place: Headless, _ why: String, locks: String
   ) -> [String: Outcome] {
@@ -172,7 +172,7 @@ import Testing
     .says(10, "not signed in to shop (\(place.api.url))", hint: "authctl login -p shop")
   }
 
-  /// Everything is there.
+  /// Everything is available.
   private static func signedIn(_ place: Headless) -> [String: Outcome] {
     [
       "login": .works("", err: nil), "login asking": noPassword, "register": .works("", err: nil),
@@ -277,7 +277,7 @@ import Testing
     }
   }
 
-  /// Neither a home folder nor a profile: the smallest of containers.
+  /// Neither a home folder nor a profile, as in a minimal container.
   @Test(.enabled(if: isRoot, "only root can become another user"))
   func strangerWithAnAddressAndATokenAlone() async throws {
     try await Headless.with { place in
@@ -344,7 +344,7 @@ import Testing
           Self.unwritableStore(place, why, locks: state + "/locks")
         ) { $1 }, others: Self.notSignedIn(place))
 
-      // A session that is there serves, and is not lost by a renewal that could not be kept.
+      // An existing session works, and a renewal that cannot be stored does not lose it.
       let login = Row(words: ["login", "--password-stdin"], stdin: Shop.password + "\n")
       #expect(try await place.run(login, env: env).status == 0)
       try await place.api.reset()
@@ -352,7 +352,7 @@ import Testing
       #expect(get.stdout == Shop.me && get.stderr == "" && get.status == 0)
       for (writable, why) in [
         ("", "the state folder cannot be written: \(state)/locks"),
-        // The lock is there to be had, and the store is not.
+        // Locks are writable, the store is not.
         (state + "/locks", why),
       ] {
         let refresh = try await place.run(

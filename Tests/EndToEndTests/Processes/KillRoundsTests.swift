@@ -1,36 +1,36 @@
 import Glibc
 import Testing
 
-/// `make test-kill`: SIGKILL at a random moment of a `get` that must refresh, a thousand times, and
-/// how long the one moment is at which that can cost the session: between the server's answer,
-/// which spends the old refresh token, and the store's word that it has the new one (rule T8).
+/// `make test-kill`: sends SIGKILL at a random moment of a `get` that must refresh, a thousand
+/// times, and measures the window in which that can lose the session: from the server's response,
+/// which uses the old refresh token up, until the store confirms the new one (rule T8).
 @Suite struct KillRoundsTests {
-  /// How many; none in `make test`.
+  /// The number of rounds; 0 in `make test`.
   static let rounds = getenv("AUTHCTL_KILL_ROUNDS").flatMap { Int(String(cString: $0)) } ?? 0
-  /// Runs that are let alone, to measure.
+  /// Undisturbed runs, to measure.
   private static let calm = 100
 
   private static let isOn = rounds > 0
 
-  /// What the listener before the server and the bus saw of one run.
+  /// The times at which the relay and the bus monitor saw one run's messages.
   private struct Sight {
-    /// The refresh came to the server.
+    /// The refresh reached the server.
     var received: Double?
     var answered: Double?
-    /// The new pair was on its way to the keyring.
+    /// The new pair was sent to the keyring.
     var asked: Double?
-    /// The keyring has it.
+    /// The keyring confirmed it.
     var stored: Double?
   }
 
-  /// What stands ready for all rounds.
+  /// The objects that all rounds share.
   private struct Stage {
     let shop: Shop
     let api: APIServer
     let relay: Relay
     let monitor: BusMonitor
 
-    /// One run, killed after `microseconds`; nil: not killed. And what was seen of it.
+    /// Runs `get`, killed after `microseconds` (nil: not killed), and returns what was observed.
     func get(killedAfter microseconds: UInt32?) async throws -> (run: Run, sight: Sight) {
       try await api.expire()
       try await monitor.settle()
@@ -107,7 +107,7 @@ import Testing
       """)
   }
 
-  /// Prints the window; gives the seconds that the slowest run took.
+  /// Prints the window; returns the seconds of the slowest run.
   private func measure(_ stage: Stage) async throws -> Double {
     var (windows, exchanges, calls, runs) = ([Double](), [Double](), [Double](), [Double]())
     for _ in 0..<Self.calm {
@@ -139,7 +139,7 @@ import Testing
     return runs.max() ?? 0.1
   }
 
-  /// Milliseconds.
+  /// In milliseconds.
   private static func spread(_ seconds: [Double]) -> String {
     let sorted = seconds.sorted()
     func at(_ share: Double) -> String {

@@ -1,9 +1,9 @@
 import Glibc
 import Testing
 
-/// A hundred processes and one session: design 6, rules B1, B6, B8 and T10. DemoAPI's
-/// refresh tokens are good once; one that comes a second time kills the whole family, so whatever
-/// goes twice to the server is seen by everybody.
+/// A hundred processes and one session: design 6, rules B1, B6, B8 and T10. DemoAPI's refresh
+/// tokens work once; a second use ends the whole family, so any duplicate refresh makes the
+/// requests fail.
 @Suite struct ManyProcessesTests {
   private static let crowd = 100
 
@@ -11,8 +11,8 @@ import Testing
     try (0..<Self.crowd).map { _ in try shop.box.startUnsampled(["get", "/me"]) }
   }
 
-  /// All of them started, and each has read the token that has ended: the one refresh that could
-  /// tell it otherwise is held.
+  /// Starts them all and waits until each has read the expired token: the only refresh is held
+  /// back.
   private func startHeldCrowd(_ shop: Shop) async throws -> [Child] {
     let monitor = try await BusMonitor(shop.box, calls: "GetSecret")
     try await shop.age(ended: 10)
@@ -32,7 +32,7 @@ import Testing
     }
   }
 
-  /// The one item, its tokens those that all `requests` carried, and the server renews it.
+  /// Expects one item, whose token all `requests` carried and which the server can renew.
   private func expectOneLiveSession(_ shop: Shop, _ api: APIServer, requests: Int) async throws {
     let sent = try await api.requests().filter { $0["path"] == "/me" }
       .compactMap { $0["headers"]?["authorization"]?.string }
@@ -56,8 +56,8 @@ import Testing
     }
   }
 
-  /// Three holders of the lock in turn, each killed with its refresh on the way, which the server
-  /// never sees.
+  /// Kills three holders of the lock in turn while their refresh is on its way; the server never
+  /// sees it.
   @Test func othersTakeOverFromKilledHolders() async throws {
     try await Relay.withShop { shop, api, relay in
       var children = try await startHeldCrowd(shop)
@@ -79,14 +79,14 @@ import Testing
     }
   }
 
-  /// The holder dies before it has read the store again: at that moment the keyring does not
-  /// answer, and nothing was sent.
+  /// Kills the holder before it reads the store again: at that moment the keyring does not answer,
+  /// and nothing has been sent.
   @Test func othersTakeOverFromAHolderThatHasSentNothing() async throws {
     try await Sandbox.with { box in
       let latch = try Latch()
       let script = Script()
       let api = try box.recorder { index, request in
-        // The first four come with the token that the server takes no more.
+        // The first four carry the token that the server no longer accepts.
         if Scene.route(of: request) == "GET /me", index <= 4 {
           latch.wait()
           return .http(401, "{}")
@@ -134,7 +134,7 @@ import Testing
 
   @Test func slowRefreshIsWaitedFor() async throws {
     try await Shop.with { shop, api in
-      // The old token is spent when the delay begins.
+      // The old token is used up when the delay begins.
       try await api.misbehave(["path": "/refresh", "delay_ms": 5000])
       try await shop.age(ended: 10)
       try await expectSuccess(try startCrowd(shop))
@@ -143,7 +143,7 @@ import Testing
     }
   }
 
-  /// 503 says nothing about the refresh token: who has the lock asks again, and all others wait.
+  /// 503 says nothing about the refresh token: the lock's holder retries, and all others wait.
   @Test func twoFailuresOfTheServerCostTwoRequests() async throws {
     try await Shop.with { shop, api in
       try await api.misbehave([
@@ -157,7 +157,7 @@ import Testing
   }
 
   /// A cron job has neither XDG_RUNTIME_DIR nor the address of a bus: it finds the bus in
-  /// /run/user, here in a mount namespace of its own, and the lock where everybody has it.
+  /// /run/user, here in its own mount namespace, and the lock in the usual place.
   @Test(.enabled(if: geteuid() == 0, "mount namespaces want root"))
   func cronMeetsTheTerminal() async throws {
     try await Relay.withShop { shop, api, relay in
@@ -180,7 +180,7 @@ import Testing
         ],
         env: ["XDG_STATE_HOME": nil, "XDG_RUNTIME_DIR": nil, "DBUS_SESSION_BUS_ADDRESS": nil],
         program: "/usr/bin/unshare")
-      // One file, and it is held by the one that has sent the refresh.
+      // Both opened the same file, and the process that sent the refresh holds it.
       #expect(try await openedLock(of: cron) == (try await openedLock(of: terminal)))
       #expect(try lockHolder(among: [terminal, cron]) === terminal)
       relay.releaseAll()

@@ -1,10 +1,10 @@
 import Glibc
 import Testing
 
-/// Sign-ins, sign-outs, renewals and requests of one account at once, and a store that refuses
-/// what a renewal brought: design 6, rules B1 and T5.
+/// Simultaneous sign-ins, sign-outs, renewals and requests of one account, and a store that refuses
+/// a renewed token: design 6, rules B1 and T5.
 @Suite struct MixedProcessesTests {
-  /// How many of each are started at once.
+  /// How many of each to start at once.
   struct Mix: Sendable, CustomTestStringConvertible {
     var gets = 16
     var refreshes = 8
@@ -24,7 +24,7 @@ import Testing
     "Signed out of shop as \(Shop.ada), at the server and here.\n"
   private static let nobody = "Not signed in to shop: there was nothing to forget.\n"
 
-  /// All of a mix, in an order that has each kind everywhere, and requests of another account.
+  /// Starts the mix with its kinds evenly interleaved, and requests of another account.
   private func start(_ mix: Mix, _ shop: Shop) throws -> [Started] {
     var commands: [(place: Double, words: [String])] = []
     func add(_ count: Int, _ words: [String]) {
@@ -43,7 +43,7 @@ import Testing
     }
   }
 
-  /// Gives how many sign-outs ended something.
+  /// Returns how many sign-outs ended a session.
   private func expectDocumentedEnds(_ started: [Started], _ mix: Mix) async throws -> Int {
     var ended = 0
     for one in started {
@@ -55,7 +55,7 @@ import Testing
         #expect(run.stdout == Self.grace, note)
         #expect(run.status == 0, note)
       case "get":
-        // 11: signed out at the server between its start and the server's answer.
+        // 11: signed out at the server between the request's start and its response.
         #expect((mix.logouts == 0 ? [0] : [0, 10, 11]).contains(run.status), note)
         #expect(run.stdout == (run.status == 0 ? Shop.me : ""), note)
       case "refresh":
@@ -86,12 +86,12 @@ import Testing
       try await shop.age(Shop.grace, ended: 10)
       let ended = try await expectDocumentedEnds(try start(mix, shop), mix)
 
-      // No refresh token went to the server twice, and no session was ended there twice.
+      // No refresh token was sent twice, and no session was ended twice.
       let requests = try await api.requests()
       let renewals = requests.filter { $0["path"] == "/refresh" }.compactMap { $0["body"]?.string }
       #expect(Set(renewals).count == renewals.count)
       #expect(try await api.count("POST /logout") == ended)
-      // Each sign-out ended a session of its own: the one that was there, or that of a sign-in.
+      // Each sign-out ended a different session: the first one, or one from a sign-in.
       #expect(ended <= 1 + mix.logins)
       if mix.logouts > 0 { #expect(ended > 0) }
 
@@ -114,12 +114,12 @@ import Testing
     }
   }
 
-  // MARK: The store refuses
+  // MARK: A store that refuses
 
   private static let unstored =
     "the keyring is locked (gnome-keyring, collection \"Login\")"
 
-  /// The keyring is locked between the server's answer and the write of the new pair, for good.
+  /// Locks the keyring permanently between the server's response and the write of the new pair.
   @Test(arguments: zip(["get /me", "get /nothing", "token", "refresh"], [0, 4, 0, 12] as [Int32]))
   func storeThatRefusesCostsTheCommandNothing(_ command: String, _ status: Int32) async throws {
     let words = command.split(separator: " ").map(String.init)
@@ -153,7 +153,7 @@ import Testing
       }
       #expect(run.status == status)
       #expect(try await api.count("POST /refresh") == 1)
-      // It was tried again, not once only.
+      // The write was retried more than once.
       try await monitor.settle()
       let calls = monitor.messages().filter(\.isCall).map(\.member)
       let tries = calls.drop { $0 != "Lock" }.filter { $0 == "SearchItems" }
@@ -163,7 +163,7 @@ import Testing
     }
   }
 
-  /// The first try of the write has failed when the keyring is there again.
+  /// The keyring is available again after the first failed write.
   @Test func storeThatComesBackInTimeHasTheNewPair() async throws {
     try await Relay.withShop(holds: false) { shop, api, relay in
       try await shop.age(ended: 10)
@@ -190,8 +190,8 @@ import Testing
     }
   }
 
-  /// Signing out of a session whose token has ended renews it first; what stays when the server
-  /// then does not end it must be the new pair, not the one that this used up.
+  /// Signing out with an expired token renews it first; if the server then refuses the sign-out,
+  /// the new pair must be stored, not the used-up one.
   @Test func signOutThatFailsKeepsALiveSession() async throws {
     try await Relay.withShop(holds: false) { shop, api, relay in
       try await shop.age(ended: 10)

@@ -1,9 +1,9 @@
 import Glibc
 import Testing
 
-/// Processes that meet at one session: design 6, rules B1 and B8.
+/// Processes that use one session at the same time: design 6, rules B1 and B8.
 @Suite struct RenewalRaceTests {
-  /// A shop whose token has ended and whose refresh was begun by a `get` that now waits for it.
+  /// A shop with an expired token, while a `get` waits for its refresh.
   private func withSlowRefresh(
     _ trick: JSON = ["path": "/refresh", "delay_ms": 1500],
     _ body: @Sendable (Shop, APIServer, Child) async throws -> Void
@@ -18,7 +18,7 @@ import Testing
   }
 
   @Test func anotherTakesOverWhenTheHolderIsKilled() async throws {
-    // 503 instead of the real answer: the refresh token is not spent.
+    // 503 replaces the real response: the refresh token is not used up.
     try await withSlowRefresh(["path": "/refresh", "delay_ms": 60_000, "status": 503]) {
       shop, api, get in
       let next = try shop.box.start(["get", "/me"])
@@ -68,12 +68,12 @@ import Testing
       let logout = try await shop.box.run("logout")
       #expect(logout.status == 0, "\(logout.stderr)")
       let first = try await get.finish()
-      // Its request came before or after the revocation.
+      // Its request arrived before or after the revocation.
       #expect([0, 10, 11].contains(first.status), "\(first.stderr)")
       #expect(try await shop.box.items().isEmpty)
       let after = try await shop.box.run("get", "/me")
       #expect(after.status == 10)
-      // No token of that session works at the server.
+      // No token of that session works at the server any more.
       let sent = try await api.requests().compactMap { $0["headers"]?["authorization"]?.string }
       #expect(!sent.isEmpty)
       for token in Set(sent) {
@@ -117,7 +117,7 @@ import Testing
     }
   }
 
-  /// A cron job has fewer variables than a terminal; both meet at the same lock.
+  /// A cron job has fewer variables than a terminal; both use the same lock.
   @Test func environmentDoesNotChangeTheLock() async throws {
     try await withSlowRefresh { shop, api, get in
       let bus = "unix:path=\(shop.box.root)/none;unix:path=\(shop.box.busSocket)"
@@ -139,7 +139,7 @@ import Testing
     }
   }
 
-  /// Only where the state folder cannot be written is the lock elsewhere: where cron finds it too.
+  /// Only if the state folder is read-only is the lock elsewhere, and cron finds it there too.
   @Test(.enabled(if: geteuid() == 0, "mount namespaces need root"))
   func lockIsInTheRuntimeFolderWhereTheStateFolderIsReadOnly() async throws {
     try await Sandbox.with { box in

@@ -1,7 +1,7 @@
 import Testing
 
-/// Texts that are nearly TOML: the one that was asked for is exit 2 with its place, no other stops
-/// a command.
+/// Texts that are almost TOML: using the broken profile exits with 2 and names the place; a broken
+/// profile that is not used stops no command.
 @Suite struct BrokenTOMLTests {
   private static let broken = [
     ("d=1979-05-27T:\n", "1:3: invalid TOML: not a date or a time"),
@@ -13,7 +13,7 @@ import Testing
     ),
   ]
 
-  /// Without the numbers, some of which are seconds.
+  /// The output without its numbers, some of which are seconds.
   private func text(_ run: Run) -> String { run.stdout.replacing(/\d+/, with: "N") }
 
   @Test(arguments: broken)
@@ -90,7 +90,7 @@ import Testing
     }
   }
 
-  /// `--set` and `profile set` read their right sides by the same reader.
+  /// `--set` and `profile set` parse their values with the same reader.
   @Test(arguments: [
     "[1979-05-27T:]", "[2024-01-01 5]", "[1979-05-27T07:32]", "[99999999999999999999]",
   ])

@@ -1,11 +1,11 @@
 import Glibc
 import Testing
 
-/// The line that `profile detect` prints: a shell takes it apart as it was meant, whatever the API
-/// says (rule A13), and the profile that it makes signs in where the API does.
+/// The command that `profile detect` prints: a shell splits it as intended, whatever the API says
+/// (rule A13), and the resulting profile signs in at the right place.
 @Suite struct DetectLineTests {
-  /// Runs the printed line by `/bin/sh`; `authctl` is a stub there that writes down its arguments.
-  /// Nothing else may come of it.
+  /// Runs the printed line with `/bin/sh`, where `authctl` is a stub that records its arguments.
+  /// The line must have no other effect.
   private func arguments(_ line: String, _ box: Sandbox) async throws -> [String] {
     try box.write(
       "stub/authctl", "#!/bin/sh\nprintf '%s\\0' \"$@\" >\"$ARGUMENTS\"\n", mode: 0o755)
@@ -62,8 +62,8 @@ import Testing
     }
   }
 
-  /// A document that puts text elsewhere into the line; its words behind the preset, or none where
-  /// no line may be printed.
+  /// A document that puts its text into other parts of the line, and the words after the preset;
+  /// nil if no line may be printed.
   static let documents: [(document: String, words: [String]?)] = {
     let login = { (more: String) in
       Look.document(
@@ -120,15 +120,15 @@ import Testing
     }
   }
 
-  // MARK: The profile that it makes
+  // MARK: The resulting profile
 
-  /// What is asked, what the document says of its place, and where the sign-in must go then.
+  /// The URL given, the document's base path, and where the sign-in must be sent.
   static let places: [(base: String, document: String, sent: String)] = [
     ("", Look.document(Look.post("/login")), "/login"),
     ("/", Look.document(Look.post("/login")), "/login"),
     ("", Look.document(Look.post("/login"), #""servers":[{"url":"/v1"}]"#), "/v1/login"),
     ("", Look.document(Look.post("/login"), #""servers":[{"url":"v1/"}]"#), "/v1/login"),
-    // What a mounted FastAPI writes; by the standard, paths without servers begin at the root.
+    // From a mounted FastAPI; in the standard, paths without servers start at the root.
     ("/api", Look.document(Look.post("/login"), #""servers":[{"url":"/api"}]"#), "/api/login"),
     ("/api/", Look.document(Look.post("/login"), #""servers":[{"url":"/api/"}]"#), "/api/login"),
     ("/api", Look.document(Look.post("/login"), #""servers":[{"url":"."}]"#), "/api/login"),
@@ -170,7 +170,7 @@ import Testing
         "login", "-p", "127.0.0.1", "-u", "ada", "--password-stdin", stdin: "a password\n")
       #expect(login.status == 0, "\(login.stderr)")
       #expect(Look.posts(api) == ["POST " + sent])
-      // The same without the detour.
+      // `login URL` sends the same.
       let there = api.url + base
       let direct = try await box.run(
         "login", there, "-p", "direct", "-u", "ada", "--password-stdin", "--yes",
@@ -180,7 +180,7 @@ import Testing
     }
   }
 
-  /// Whatever a document says: a line that is printed is one that `profile add` takes.
+  /// Whatever the document says, `profile add` accepts a printed line.
   @Test(arguments: [
     Look.document(Look.post("//evil.example/login")), Look.document(Look.post("/v{version}/login")),
     Look.document(Look.post("/{{x/login")), Look.document(Look.post("/x}/login")),

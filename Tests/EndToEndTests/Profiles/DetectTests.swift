@@ -1,6 +1,6 @@
 import Testing
 
-/// `authctl profile detect URL`: what is found, how it is told, and that its line works.
+/// `authctl profile detect URL`: its findings, its output, and that the printed command works.
 @Suite struct DetectTests {
   // MARK: Descriptions
 
@@ -103,7 +103,7 @@ import Testing
     }
   }
 
-  // MARK: Other signs
+  // MARK: Other evidence
 
   @Test func challenges() async throws {
     try await Sandbox.with(.none) { box in
@@ -146,7 +146,7 @@ import Testing
     }
   }
 
-  /// What the product itself answers to a stranger, and 404 at every other path.
+  /// Each product's own response without a session; every other path gives 404.
   static let products: [(preset: String, route: String, answer: Recorder.Answer)] = [
     (
       "matrix", "GET /_matrix/client/versions",
@@ -243,7 +243,7 @@ import Testing
     }
   }
 
-  // MARK: Nothing
+  // MARK: Nothing detected
 
   @Test func nothingFoundSaysWhatWasTried() async throws {
     try await Sandbox.with(.none) { box in

@@ -1,19 +1,20 @@
 import Glibc
 import Testing
 
-/// `--from-curl`: a line that a browser or a wiki has becomes the recipe; its password serves once.
+/// `--from-curl`: a line copied from a browser or a wiki becomes the recipe; its password is used
+/// once.
 @Suite struct FromCurlTests {
   private static let account = "ada@shop.example"
 
-  /// A line as a program writes it, and what authctl sends for it.
+  /// A line as a program writes it, and the request that authctl sends for it.
   struct Copy: Sendable, CustomTestStringConvertible {
     var testDescription: String
-    /// Behind the password that `canary` makes.
+    /// Added to the password that `canary` makes.
     var suffix = ""
     var line: @Sendable (_ url: String, _ password: String, _ cookie: String) -> String
     /// Method and path.
     var request = "POST /api/auth/login"
-    /// Header lines that go along.
+    /// Header lines that authctl sends too.
     var headers: [String] = []
     var body: @Sendable (_ password: String) -> String
   }
@@ -112,7 +113,7 @@ import Testing
     box.files().filter { $0.hasPrefix("home/.config/") }
   }
 
-  /// The last request is the one of `copy` with `password`.
+  /// Expects that the last request is the one of `copy` with `password`.
   private func expectSent(
     _ api: Recorder, _ copy: Copy, _ password: String,
     sourceLocation: SourceLocation = #_sourceLocation
@@ -155,7 +156,7 @@ import Testing
       ] {
         #expect(!rest.contains { $0.contains(word) }, "\(text)")
       }
-      // It is gone: the next sign-in asks.
+      // The password is not stored: the next sign-in asks for it.
       let again = try await box.run("login", "-p", "127.0.0.1", env: Self.home)
       #expect(again.status == 10 && again.stdout == "")
       #expect(
@@ -208,7 +209,7 @@ import Testing
         "login", "--from-curl", file, "--password-stdin", stdin: "another-one\n", env: Self.home)
       #expect(run.status == 0, "\(run.stderr)")
       expectSent(api, copy, "another-one")
-      // Standard input is one line of curl or one password.
+      // Standard input is either the curl line or the password.
       let both = try await box.run(
         "login", "--from-curl", "-", "--password-stdin", stdin: copy.line(api.url, password, "c"),
         env: Self.home)
@@ -230,7 +231,7 @@ import Testing
     }
   }
 
-  // MARK: At a terminal
+  // MARK: On a terminal
 
   @Test func isShownAndAskedBack() async throws {
     try await Sandbox.with { box in
@@ -246,7 +247,7 @@ import Testing
         ["profile", "add", "shop", "--from-curl", file], answers: [("Use it? [Y/n] ", "n\n")],
         env: Self.home)
       #expect(add.status == 10 && folder(box) == [])
-      // The line may come through a pipe; the answer comes from the terminal.
+      // The line may come through a pipe; the answer is read from the terminal.
       let yes = try await box.terminal(
         ["-c", "\"$0\" login --from-curl - <\"$1\"", try Built.authctl(), file],
         answers: [("Use it? [Y/n] ", "y\n")], env: Self.home, program: "/bin/sh")

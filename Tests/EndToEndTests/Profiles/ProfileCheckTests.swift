@@ -1,7 +1,7 @@
 import Glibc
 import Testing
 
-/// `authctl profile check`, `show` and `list`: what is wrong, what holds, and what is there.
+/// `authctl profile check`, `show` and `list`: mistakes, settings in effect, and existing profiles.
 @Suite struct ProfileCheckTests {
   private static let good = "url = \"https://good.example\"\npreset = \"simplejwt\"\n"
   private static let bad = """
@@ -125,7 +125,7 @@ import Testing
     }
   }
 
-  /// What cannot be read at all does not hide the mistakes of the others.
+  /// An unreadable profile does not hide the mistakes of the others.
   @Test(arguments: ["no such profile", "writable by others", "not UTF-8", "a folder"])
   func oneThatCannotBeRead(_ what: String) async throws {
     try await ProfileDesk.with { desk in
@@ -190,13 +190,13 @@ import Testing
           authctl: \(config):4:1: lock_timeout: must be more than 0 and at most 86400 seconds
 
           """)
-      // A status that says no comes with what is wrong, in JSON too.
+      // A failing exit code comes with the mistakes, in JSON too.
       let json = try await desk.run("profile", "check", "--json", "-q")
       #expect(json.status == 2)
       let said = json.stdout + json.stderr
       #expect(said.contains("config.toml:2:1: unknown key defalt_profile"), "\(said)")
       #expect((try? JSON(parsing: json.stdout)) != nil)
-      // One profile is looked at for itself.
+      // A named profile is checked by itself.
       let one = try await desk.run("profile", "check", "good")
       #expect(one.status == 0 && one.stderr == "good: no mistakes\n", "\(one.stderr)")
     }
@@ -283,7 +283,7 @@ import Testing
             "accounts": [.string(Shop.ada), .string(Shop.grace)], "state": "valid",
           ],
         ])
-      // The best of several sessions is the profile's.
+      // The best state of its sessions is the profile's state.
       try await shop.age(ended: 10)
       #expect(try await list().contains(/shop +- +2 +valid +http/))
       try await shop.age(Shop.grace, ended: 10)

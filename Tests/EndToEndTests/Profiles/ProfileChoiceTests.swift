@@ -1,8 +1,8 @@
 import Testing
 
-/// Which profile a command works with (design 5).
+/// How a command chooses its profile (design 5).
 @Suite struct ProfileChoiceTests {
-  /// Profiles called `names` at `url`, made by hand.
+  /// Writes profiles called `names` for `url`, as a user would by hand.
   private func profiles(_ box: Sandbox, _ names: String..., at url: String) throws {
     for name in names {
       try box.write(
@@ -10,7 +10,7 @@ import Testing
     }
   }
 
-  /// Nobody is signed in: the message tells what was chosen.
+  /// Returns the chosen profile, which the message names because no one is signed in.
   private func chosen(
     _ box: Sandbox, _ words: String..., env: [String: String?] = [:]
   ) async throws -> String {
@@ -72,7 +72,7 @@ import Testing
       #expect(try await chosen(box, target) == "two (https://h.example)")
       let env: [String: String?] = ["AUTHCTL_PROFILE": "one"]
       #expect(try await chosen(box, target, env: env) == "one (https://h.example)")
-      // A default of another origin says nothing here.
+      // A default profile for another origin does not apply here.
       try box.write("config/authctl/config.toml", "default_profile = \"other\"\n")
       #expect(try await chosen(box, target).hasPrefix("2: "))
     }
@@ -113,7 +113,7 @@ import Testing
       #expect(login.status == 0 && login.stdout == "", "\(login.stderr)")
       #expect(box.read("home/work/api.toml") == text)
       #expect(box.files().filter { $0.hasPrefix("config/") } == [])
-      // Named by its real path: by whichever way one comes to it, it is the same.
+      // The session is stored under the real path, so that any path to the file finds it.
       #expect(try await box.items().first?.attributes["profile"] == path)
       let row = try JSON(parsing: try await box.run("status", "--json").stdout)[0]
       #expect(row?["profile"] == .string(path))

@@ -133,7 +133,7 @@ import Testing
           hint: did you mean account?
 
           """)
-      // A profile with a session is not taken away by the way.
+      // A profile with a session is not removed without being asked.
       let remove = try await box.run("profile", "remove", "shop")
       #expect(remove.status == 1 && remove.stdout == "")
       #expect(
@@ -229,7 +229,7 @@ import Testing
       let run = try await box.run("profile", "show")
       let lines = run.stdout.split(separator: "\n").dropFirst()
       #expect(lines.contains("login.path = \"/\(long)\"  # profile"))
-      // All others stand below each other.
+      // All shorter lines are aligned.
       let places = lines.compactMap { line -> Int? in
         guard let match = line.firstMatch(of: /^(.*[^ ]) +(# [a-z ]+)$/) else { return nil }
         if match.1.count > 44 { #expect(line == "\(match.1)  \(match.2)") }
@@ -240,7 +240,7 @@ import Testing
     }
   }
 
-  /// A name that a shell would take apart, in a line that is there to be copied (rule A13).
+  /// A name with characters that a shell would interpret, in a line meant to be copied (rule A13).
   @Test func hintsQuoteTheName() async throws {
     try await Sandbox.with(.none) { box in
       for (name, quoted) in [("x;id", "'x;id'"), ("$(id)", "'$(id)'"), ("shop", "shop")] {
@@ -288,7 +288,7 @@ import Testing
       for name in names {
         let preset = try await box.run("profile", "presets", name)
         #expect(preset.status == 0 && preset.stdout.hasPrefix("# "))
-        // A preset is TOML in the form of a profile: with a url in front, it is one.
+        // A preset has the format of a profile: with a url in front, it is one.
         try box.write(
           "config/authctl/profiles/b.toml",
           "url = \"https://b.example\"\n"

@@ -1,8 +1,8 @@
 import Glibc
 import Testing
 
-/// `authctl profile import` and `-p ./FILE`: what a file of somebody else's may do, and what only
-/// after a yes (rules A3, B18, C9).
+/// `authctl profile import` and `-p ./FILE`: what a file from someone else may do, and what
+/// requires confirmation (rules A3, B18, C9).
 @Suite struct ProfileImportTests {
   private static let plain = """
     # our shop
@@ -65,7 +65,7 @@ import Testing
             mend: "another name", stdin: Self.plain)
         }
       }
-      // A broken one is there all the same.
+      // A broken profile occupies its name too.
       try desk.write("shop", "not TOML")
       try await desk.expectRefusal(["profile", "import", "shop", file], "called shop already")
     }
@@ -93,7 +93,7 @@ import Testing
 
   // MARK: Malicious files
 
-  /// A file that is refused, whoever says yes.
+  /// A file that is refused even with confirmation.
   struct Evil: Sendable, CustomTestStringConvertible {
     var name: String
     var text: String
@@ -186,7 +186,7 @@ import Testing
     }
   }
 
-  /// What is told names the file that was given: the other one is not there.
+  /// Messages name the given file: the other one does not exist.
   @Test func mistakesAreToldOfTheFileGiven() async throws {
     try await ProfileDesk.with { desk in
       try desk.box.write("home/team/shop.toml", Self.url + "acount = \"x\"\n")
@@ -203,7 +203,7 @@ import Testing
   @Test func fileThatOthersMayWriteIsRefused() async throws {
     try await ProfileDesk.with { desk in
       let file = try desk.box.write("team/shop.toml", Self.plain)
-      // A group with other members than the owner.
+      // A group with members other than the owner.
       let isRoot = HostileEnvironmentTests.isRoot
       func share(_ path: String) { if isRoot { #expect(chown(path, 0, 65534) == 0) } }
       share(file)
@@ -223,7 +223,7 @@ import Testing
         mend: "chmod go-w \(desk.box.root)/team")
       chmod(desk.box.root + "/team", 0o750)
       #expect(try await desk.run("profile", "import", "shop", file).status == 0)
-      // The folder that it goes to, too.
+      // The destination folder is checked too.
       for folder in ["home/.config/authctl", "home/.config/authctl/profiles"] {
         share(desk.box.root + "/" + folder)
         chmod(desk.box.root + "/" + folder, isRoot ? 0o775 : 0o707)

@@ -1,6 +1,6 @@
 import Testing
 
-/// `authctl profile remove`: a profile goes, and no session is left behind that nobody sees.
+/// `authctl profile remove`: removes a profile without leaving invisible sessions behind.
 @Suite struct ProfileRemoveTests {
   private static let file = "config/authctl/profiles/shop.toml"
 
@@ -79,7 +79,7 @@ import Testing
   @Test func brokenProfileCanStillGo() async throws {
     try await Shop.with { shop, _ in
       try shop.box.write(Self.file, "url = \"https://h.example\"\nacount = \"x\"\n")
-      // How to end the session stands in the file that cannot be read.
+      // The sign-out request is defined in the file that cannot be read.
       let logout = try await shop.box.run("profile", "remove", "shop", "--logout")
       #expect(logout.status == 2 && logout.stderr.contains("shop.toml:2:1: unknown key acount"))
       #expect(try await shop.box.items().count == 1 && shop.box.read(Self.file) != nil)
@@ -103,8 +103,8 @@ import Testing
     }
   }
 
-  /// Sessions that other stores hold are left alone (rule C1), and the profile with them: without it
-  /// they could no longer be ended at the server.
+  /// Sessions in other stores are not touched (rule C1), and the profile stays with them: without
+  /// it they could no longer be ended at the server.
   @Test func sessionsOfOtherStoresKeepTheProfile() async throws {
     try await FileShop.with("file", .keyring) { files in
       try await files.signIn(env: ["AUTHCTL_STORE": nil])
@@ -156,7 +156,7 @@ import Testing
     }
   }
 
-  /// Names that are none, by every command that takes one (rule B18).
+  /// Invalid names, with every command that takes one (rule B18).
   @Test(arguments: [
     ["show"], ["export"], ["set", "account=x"], ["remove"], ["remove", "--force"], ["default"],
     ["check"], ["add", "https://h.example"], ["add", "https://h.example", "--replace"],

@@ -1,16 +1,16 @@
 import Glibc
 import Testing
 
-/// A person's folder of profiles, `~/.config/authctl`, so that messages show it as people see it.
+/// A user's folder of profiles at `~/.config/authctl`, so that messages show the usual paths.
 struct ProfileDesk: Sendable {
   static let folder = "home/.config/authctl/"
   static let home: [String: String?] = ["XDG_CONFIG_HOME": nil]
-  /// As messages show the file of a profile.
+  /// The path of a profile as messages show it.
   static func shown(_ name: String) -> String { "~/.config/authctl/profiles/\(name).toml" }
 
   let box: Sandbox
 
-  /// A desk in a sandbox of its own.
+  /// Runs `body` with a desk in its own sandbox.
   static func with(
     _ kind: Sandbox.Kind = .none, _ body: (ProfileDesk) async throws -> Void
   ) async throws {
@@ -39,8 +39,8 @@ struct ProfileDesk: Sendable {
 
   var names: [String] { list(box.root + "/" + Self.folder + "profiles") }
 
-  /// Every folder and file below the configuration folder: mode, inode; of files the time of change
-  /// and the content.
+  /// Mode and inode of every folder and file below the configuration folder, and the modification
+  /// time and content of every file.
   var everything: [String] {
     func below(_ path: String) -> [String] {
       var info = stat()
@@ -55,8 +55,8 @@ struct ProfileDesk: Sendable {
     return below(box.home + "/.config")
   }
 
-  /// The command is a usage error that says so, and has changed nothing on disk.
-  /// - Parameter mend: what its hint holds; empty: any hint will do.
+  /// Expects that the command is a usage error with this message, and changes nothing on disk.
+  /// - Parameter mend: a part of its hint; empty: any hint.
   func expectRefusal(
     _ words: [String], _ says: String, mend: String? = nil, stdin: String? = nil,
     sourceLocation: SourceLocation = #_sourceLocation
@@ -76,8 +76,8 @@ struct ProfileDesk: Sendable {
   }
 }
 
-/// `authctl profile add`, `set`, `remove` and `export`: profiles that people copy, change and give
-/// away.
+/// `authctl profile add`, `set`, `remove` and `export`: profiles that people copy, change and
+/// share.
 @Suite struct ProfileSharingTests {
   private static let shop = """
     # The shop's API.
@@ -161,7 +161,7 @@ struct ProfileDesk: Sendable {
       let words = ["profile", "add", "shop", "https://new.shop.example", "--preset", "simplejwt"]
       try await desk.expectRefusal(
         words, "authctl: \(ProfileDesk.shown("shop")) is already there\n", mend: "--replace")
-      // What is wrong does not take the place of what is right.
+      // A wrong profile does not replace a valid one.
       for (wrong, says) in [
         (["--preset", "simplejtw"], "no preset called simplejtw"),
         (["--set", "session.refused=[200]"], "shop.toml:"),
@@ -176,7 +176,7 @@ struct ProfileDesk: Sendable {
       var info = stat()
       #expect(stat(path, &info) == 0 && info.st_mode & 0o022 == 0)
       #expect(desk.names == ["shop.toml"])
-      // Over itself, and where there is none.
+      // A profile may replace itself, and --replace works without an old one.
       let again = try await desk.run("profile", "add", "shop", "--like", "shop", "--replace")
       #expect(again.status == 0, "\(again.stderr)")
       #expect(
@@ -187,7 +187,7 @@ struct ProfileDesk: Sendable {
     }
   }
 
-  /// URLs that are none of an API, and what is said of each.
+  /// URLs that cannot be an API's, and the message for each.
   static let wrongURLs: [(url: String, says: String)] = [
     ("shop.example", "begin with http:// or https://"),
     ("//shop.example", "begin with http:// or https://"),
@@ -208,7 +208,7 @@ struct ProfileDesk: Sendable {
   @Test func addTakesNoWrongURL() async throws {
     try await ProfileDesk.with { desk in
       for (url, says) in Self.wrongURLs {
-        // Nothing is there, not even the folder; nothing is made.
+        // Nothing exists yet, not even the folder, and nothing is created.
         try await desk.expectRefusal(["profile", "add", "x", url], says, mend: "")
       }
       #expect(desk.everything.isEmpty)
@@ -317,7 +317,7 @@ struct ProfileDesk: Sendable {
     }
   }
 
-  /// Who reads while others write sees the old file or the new one, whole.
+  /// While others write, a reader sees either the whole old file or the whole new one.
   @Test func setIsNeverSeenHalfDone() async throws {
     try await ProfileDesk.with { desk in
       let path = try desk.write("shop", Self.shop)
@@ -370,7 +370,7 @@ struct ProfileDesk: Sendable {
       #expect(run.status == 0 && run.stderr == "")
       #expect(run.stdout == Self.shared)
       #expect(desk.everything == before)
-      // What comes out goes in, by a pipe and by a file.
+      // Import accepts the output of export, from a pipe and from a file.
       let piped = try await desk.run("profile", "import", "a", "-", stdin: run.stdout)
       #expect(piped.status == 0, "\(piped.stderr)")
       let file = try desk.box.write("team.toml", run.stdout)
@@ -378,7 +378,7 @@ struct ProfileDesk: Sendable {
       #expect(filed.status == 0, "\(filed.stderr)")
       #expect(desk.read("a") == Self.shared && desk.read("b") == Self.shared)
       #expect(try await desk.run("profile", "export", "a").stdout == Self.shared)
-      // The account may stand anywhere above the tables, and be missing.
+      // The account may be anywhere above the tables, or missing.
       for line in ["account = \"ada\"", "account='a' # account", "  \"account\" = 'a'"] {
         let text = line + "\nurl = \"https://h.example\"\n"
         try desk.write("c", text)

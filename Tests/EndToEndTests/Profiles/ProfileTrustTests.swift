@@ -1,15 +1,15 @@
 import Glibc
 import Testing
 
-/// What a profile of somebody else's may do only after a yes (rule A3), and profiles that
-/// are used where they lie.
+/// Settings in a profile from someone else that require confirmation (rule A3), and profiles that
+/// are used in place.
 @Suite struct ProfileTrustTests {
-  /// A file that takes trust, with what must be told of it.
+  /// A file that requires trust, and the parts of the message about it.
   struct Doubtful: Sendable, CustomTestStringConvertible {
     var name: String
     var text: String
     var told: [String]
-    /// How the text is stored, where file names are written whole; `FOLDER` is that of the file.
+    /// The stored text, with absolute file names; `FOLDER` is the folder of the file.
     var stored: String?
     var testDescription: String { name }
 
@@ -82,7 +82,7 @@ import Testing
       let folder = desk.box.root + "/team"
       let stored = (file.stored ?? file.text).replacing("FOLDER", with: folder)
       let told = file.told.map { $0.replacing("FOLDER", with: folder) }
-      // Nobody to ask.
+      // Without a terminal to ask on.
       for words in [[path], [path, "-q"], [path, "--no-input"]] {
         let run = try await desk.run(["profile", "import", "shop"] + words)
         #expect(run.status == 10 && run.stdout == "", "\(run.stderr)")
@@ -91,13 +91,13 @@ import Testing
           for text in told { #expect(run.stderr.contains(text), "\(text): \(run.stderr)") }
         }
       }
-      // Somebody who does not want it.
+      // The user declines.
       for answer in ["n\n", "\n", "no\n", "what?\nn\n", "\u{4}"] {
         let run = try await desk.box.terminal(
           ["profile", "import", "shop", path], answers: [("[y/N] ", answer)], columns: 300,
           env: ProfileDesk.home)
         #expect(run.status == 10, "\(answer.debugDescription): \(run.screen)")
-        // The question comes behind all that there is to know.
+        // The question comes after everything there is to know.
         let before = run.screen.split(separator: "[y/N]").first ?? ""
         for text in told { #expect(before.contains(text), "\(text): \(run.screen)") }
       }
@@ -114,7 +114,7 @@ import Testing
     }
   }
 
-  /// Its own origin by another way is no foreign one.
+  /// The API's own origin in another notation is not a foreign one.
   @Test func itsOwnOriginTakesNoTrust() async throws {
     try await ProfileDesk.with { desk in
       let text = """
@@ -134,7 +134,7 @@ import Testing
     }
   }
 
-  /// Relative names of files start at the folder of the file, wherever the command runs.
+  /// Relative file names are relative to the profile's folder, wherever the command runs.
   @Test func relativeFileNamesAreWrittenWhole() async throws {
     try await ProfileDesk.with { desk in
       let text = "url = \"https://h.example\"\n[network]\nca_file = \"certs/ca.pem\" # ours\n"
@@ -174,7 +174,7 @@ import Testing
       #expect(login.status == 0, "\(login.stderr)")
       let item = try #require(try await box.items().first)
       #expect(item.attributes["profile"] == file && item.attributes["account"] == "ada")
-      // The same session, from wherever and however the file is named.
+      // The session is the same, however the file is named.
       #expect(symlink(file, box.root + "/mine.toml") == 0)
       let uses: [(words: [String], env: [String: String?], from: String)] = [
         (["-p", "../team/shop.toml"], [:], "home/team"), (["-p", file], [:], ""),
@@ -190,7 +190,7 @@ import Testing
       #expect(try await desk.run("whoami", "-p", "./team/shop.toml").stdout == "ada\n")
       let show = try await desk.run("profile", "show", "./team/shop.toml", "--json")
       #expect(try JSON(parsing: show.stdout)["file"] == .string(file))
-      // Nothing of one person's gets into it, and no profile is made.
+      // Nothing personal is written to the file, and no profile is created.
       #expect(box.read("home/team/shop.toml") == text)
       #expect(desk.everything.isEmpty)
       let logout = try await desk.run("logout", "-p", "./team/shop.toml")
@@ -207,7 +207,7 @@ import Testing
       let token: [String: String?] = ["AUTHCTL_TOKEN": "tok"]
       let team = desk.box.home + "/team"
       var rows: [(String, mode_t, mode_t)] = [(file, 0o606, 0o600), (team, 0o707, 0o755)]
-      // A group with other members than the owner.
+      // A group with members other than the owner.
       if HostileEnvironmentTests.isRoot {
         #expect(chown(file, 0, 65534) == 0 && chown(team, 0, 65534) == 0)
         rows += [(file, 0o660, 0o640), (file, 0o620, 0o600), (team, 0o770, 0o755)]
@@ -224,7 +224,8 @@ import Testing
     }
   }
 
-  /// Where each user has a group of his own, the umask is 002: nobody else can write such files.
+  /// Where each user has a group of their own, the umask is 002: only the owner can write such
+  /// files.
   @Test(.enabled(if: HostileEnvironmentTests.isRoot, "the group of root is root's own"))
   func groupOfTheOwnerAloneMayWrite() async throws {
     try await ProfileDesk.with { desk in

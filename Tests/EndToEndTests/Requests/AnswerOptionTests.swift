@@ -1,7 +1,7 @@
 import Glibc
 import Testing
 
-/// What becomes of an answer: `-I -D -O -J --output-dir --pointer -w -A -b` (design 8).
+/// Options for the response: `-I -D -O -J --output-dir --pointer -w -A -b` (design 8).
 @Suite struct AnswerOptionTests {
   private static let token = "a-token-of-ours"
   private static let env: [String: String?] = ["AUTHCTL_TOKEN": token]
@@ -9,7 +9,7 @@ import Testing
     "HTTP/1.1 200 Recorded\r\nContent-Type: application/json\r\nContent-Length: 2\r\n"
     + "Connection: close\r\n\r\n"
 
-  /// A sandbox whose only profile answers so; commands run in `home/here`.
+  /// Runs `body` with a profile whose server answers this way; commands run in `home/here`.
   private func with(
     _ answer: @escaping Recorder.Answering, profile: String = "",
     _ body: (Sandbox, Recorder, String) async throws -> Void
@@ -46,7 +46,7 @@ import Testing
       let run = try await box.run("get", "/x", "-Dhead", env: Self.env, directory: here)
       #expect(run.status == 0 && run.stdout == "{}" && run.stderr == "", "\(run.stderr)")
       #expect(box.read("home/here/head") == Self.head)
-      // An old file is made this user's alone, and shorter where it was longer.
+      // An existing file becomes readable only by this user, and is truncated.
       try box.write("home/here/old", String(repeating: "x", count: 999), mode: 0o644)
       #expect(
         try await box.run("get", "/x", "-D", "old", env: Self.env, directory: here).status == 0)
@@ -115,7 +115,7 @@ import Testing
         #expect(run.status == 0 && run.stdout == "" && run.stderr == "", "\(words) \(run.stderr)")
         #expect(box.read("home/here/" + name) == "body", "\(words)")
       }
-      // The name is of the URL as typed, whatever a redirect says, and nothing is overwritten.
+      // The name comes from the URL as typed, whatever a redirect says, and nothing is overwritten.
       let seen = api.connections.count
       try box.write("home/here/mine", "old")
       symlink("nowhere", here + "/dangling")
@@ -142,7 +142,7 @@ import Testing
     }
   }
 
-  /// What came while the request was on its way is not overwritten either.
+  /// A file created during the request is not overwritten either.
   @Test func fileThatCameMeanwhileStays() async throws {
     let place = Mutable("")
     let answer: Recorder.Answering = { _, _ in
@@ -160,7 +160,7 @@ import Testing
     }
   }
 
-  /// Names that no file gets, by the URL and by the server.
+  /// Names that are refused for a file, from the URL and from the server.
   static let badNames = [
     "", ".", "..", ".bashrc", "..\\x", "a\\b", String(repeating: "x", count: 201),
     "a\u{202E}b", "a\u{2066}b", "a\u{200B}b", "a\u{85}b",
@@ -224,7 +224,7 @@ import Testing
     }
   }
 
-  // MARK: - Headers of the request
+  // MARK: - Request headers
 
   @Test func agentAndCookies() async throws {
     try await with(Recorder.ok) { box, api, _ in

@@ -1,7 +1,7 @@
 import Glibc
 import Testing
 
-/// Answers that go on (server-sent events and their like), and the line that tells of progress.
+/// Responses without an end (server-sent events and so on), and the progress line.
 @Suite struct AnswerStreamTests {
   private static let env: [String: String?] = ["AUTHCTL_TOKEN": "a-token-of-ours"]
 
@@ -25,7 +25,7 @@ import Testing
     "application/jsonl", "application/json-seq",
   ]
 
-  /// What has come is there, in a pipe and on a terminal, while the rest is still to come.
+  /// Each piece is written at once, in a pipe and on a terminal, while the response continues.
   @Test(arguments: types) func piecesAreThereAtOnce(_ type: String) async throws {
     let body = "data: {\"a\":1}\u{1B}[2J\n\n{\"b\":2}\n"
     try await with({ _, _ in Self.goingOn(type, body) }) { box, _ in
@@ -42,7 +42,8 @@ import Testing
     }
   }
 
-  /// A stream that ends is shown as it came: no line is added, none is taken for a document.
+  /// A stream that ends is shown unchanged: no line is added, and no line is formatted as a
+  /// document.
   @Test func streamOnATerminalIsNotRewritten() async throws {
     let body = "{\"a\":1}\n{\"b\":[1,2]}\n"
     try await with({ _, _ in .http(200, body, type: "application/x-ndjson") }) { box, _ in
@@ -72,7 +73,7 @@ import Testing
     "HTTP/1.1 200 OK\r\nContent-Length: 4000000\r\n\r\n".utf8
       + [UInt8](repeating: 0x78, count: 1_000_000))
 
-  /// Drawn from the first second on, and nothing is left of it.
+  /// Progress is drawn from the first second on, and erased at the end.
   @Test func progressOfADownload() async throws {
     try await with({ _, _ in .bytesThenHang(Self.part) }) { box, api in
       let run = try await box.terminal(
@@ -83,7 +84,7 @@ import Testing
       #expect(lines.contains { $0.hasPrefix("received 1.0 MB of 4.0 MB (25%)") }, "\(lines)")
       #expect(run.bytes.allSatisfy { $0 == 10 || $0 == 13 || (0x20...0x7E).contains($0) })
       #expect(lines.allSatisfy { $0.utf8.count < 160 })
-      // Wiped: what stands last is the error, in the first column.
+      // The line is erased: the error comes last, in the first column.
       let wiped = try #require(lines.firstIndex { $0.allSatisfy { $0 == " " } && !$0.isEmpty })
       #expect(
         lines[(wiped + 1)...].joined()
@@ -105,7 +106,7 @@ import Testing
     }
   }
 
-  /// Not where the body itself is on the terminal, not in a file, not for who wants it quiet.
+  /// No progress if the body goes to the terminal, if stderr is a file, or with -q or -s.
   @Test func noProgressWhereNobodyLooks() async throws {
     try await with({ _, _ in .bytesThenHang(Self.part) }) { box, _ in
       let file = box.home + "/big"

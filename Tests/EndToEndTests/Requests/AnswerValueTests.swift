@@ -1,7 +1,7 @@
 import Glibc
 import Testing
 
-/// Values out of an answer: `--pointer` and `-w` (design 8).
+/// Values from a response: `--pointer` and `-w` (design 8).
 @Suite struct AnswerValueTests {
   private static let env: [String: String?] = ["AUTHCTL_TOKEN": "a-token-of-ours"]
   private static let json =
@@ -164,7 +164,7 @@ import Testing
     }
   }
 
-  /// Also where nothing came: a script reads 000.
+  /// -w also prints if there is no response: a script reads 000.
   @Test func writeOutOfAFailure() async throws {
     try await with({ _, _ in .close }) { box, api in
       let run = try await box.run(
@@ -175,7 +175,7 @@ import Testing
     }
   }
 
-  /// The names of curl's own `%{json}`, but for what no HTTP has.
+  /// The names of curl's `%{json}`, except those that HTTP does not have.
   @Test func writeOutAsJSON() async throws {
     try await with({ _, _ in .http(200, "body") }) { box, api in
       let run = try await box.run(

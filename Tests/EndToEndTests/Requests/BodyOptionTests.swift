@@ -1,11 +1,11 @@
 import Glibc
 import Testing
 
-/// The options for bodies, beside the real curl: both send the same (design 8).
+/// The body options, compared with the real curl: both send the same (design 8).
 @Suite struct BodyOptionTests {
   private static let env: [String: String?] = ["AUTHCTL_TOKEN": "a-token-of-ours"]
 
-  /// What was sent, as far as it must be equal.
+  /// The parts of a request that must be equal.
   private struct Sent: Equatable {
     var line: String
     /// Type, length and encoding of the body, sorted.
@@ -22,7 +22,7 @@ import Testing
       head = lines.filter { line in
         names.contains { line.lowercased().hasPrefix($0 + ":") }
       }.sorted()
-      // The boundary is made anew each time; it always has the same length.
+      // The boundary is random; its length is constant.
       if let type = head.first(where: { $0.contains("boundary=") }),
         let boundary = type.split(separator: "=").last
       {
@@ -45,7 +45,7 @@ import Testing
     }
   }
 
-  /// Each row is given to both as it stands; standard input is `1\n2\n`.
+  /// Each row is passed to both unchanged; standard input is `1\n2\n`.
   private static let rows: [[String]] = [
     ["-d", "a=1", "-d", "b=2 3"], ["-d", "a", "--data-raw", "@b", "-d", "c"],
     ["--data-urlencode", "n=a b", "-d", "x", "--data-urlencode", "é"],
@@ -67,7 +67,7 @@ import Testing
   @Test func theSameAsCurl() async throws {
     try await with { box, api in
       let version = try await box.run("--version", program: "/usr/bin/curl").stdout
-      // --url-query is new in 7.87, --json in 7.82.
+      // --json is new in curl 7.82, --url-query in 7.87.
       try #require(version.hasPrefix("curl 7.8") || version.hasPrefix("curl 8."), "\(version)")
       for row in Self.rows {
         let curl = try await box.run(
@@ -84,7 +84,7 @@ import Testing
     }
   }
 
-  /// `-T`: the same, but for a short body, which does not ask first whether it may come.
+  /// `-T` works as in curl, except that a short body is sent without waiting for 100 Continue.
   @Test func uploads() async throws {
     try await with { box, api in
       let rows: [(words: [String], line: String, head: [String], body: String)] = [
@@ -176,7 +176,7 @@ import Testing
     }
   }
 
-  /// Refused before anything is sent: status, and the whole of stderr.
+  /// Refused before anything is sent: exit code and the whole of stderr.
   @Test func whatIsNotSent() async throws {
     try await with { box, api in
       let noFile = "no such file or directory\n"
@@ -239,7 +239,7 @@ import Testing
     }
   }
 
-  /// What rails-selfie needs: an upload of several parts, and JSON on DELETE.
+  /// rails-selfie needs a multipart upload and a JSON body with DELETE.
   @Test func picturesOfRailsSelfie() async throws {
     try await Sandbox.with { box in
       let api = try await box.api()

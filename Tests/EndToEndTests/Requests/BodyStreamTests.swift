@@ -1,11 +1,11 @@
 import Glibc
 import Testing
 
-/// Bodies from files and pipes: read while they are sent, and sent again where that is possible.
+/// Bodies from files and pipes: streamed, and sent again where that is possible.
 @Suite struct BodyStreamTests {
   private static let tokens: [String: String?] = ["AUTHCTL_TOKEN": "a-token-of-ours"]
 
-  /// However long the body is, the process needs no more memory for it.
+  /// Memory use does not grow with the body.
   @Test func memoryIsFlat() async throws {
     try await Sandbox.with(.none) { box in
       let pid = Mutable<pid_t>(0)
@@ -33,7 +33,7 @@ import Testing
       }
       let small = try await send(["put", "/x", "-T", "small"])
       #expect(small.count == 1000)
-      // libcurl's buffers are a part of it; a body would be 200 MiB.
+      // The allowance is for libcurl's buffers; the body is 200 MiB.
       let most = small.peak + 16_384
       for words in [["-T", "large"], ["-F", "f=@large"], ["-d", "x", "--data-binary", "@large"]] {
         let large = try await send(["post", "/x"] + words)
@@ -50,16 +50,16 @@ import Testing
     }
   }
 
-  /// The most memory that a process has had, in KiB.
+  /// The peak memory of a process, in KiB.
   private static func peak(of pid: pid_t) -> Int {
     let text = readFile("/proc/\(pid)/status").map { String(decoding: $0, as: UTF8.self) } ?? ""
     let line = text.split(separator: "\n").first { $0.hasPrefix("VmHWM:") } ?? ""
     return Int(line.filter(\.isNumber)) ?? .max
   }
 
-  // MARK: Once more
+  // MARK: Sent again
 
-  /// A shop whose first answer to `POST /x` is 401: the request is sent twice.
+  /// A shop that answers the first `POST /x` with 401, so that the request is sent twice.
   private func withRefusal(_ body: (Sandbox, Recorder, Script) async throws -> Void) async throws {
     try await Sandbox.with { box in
       let script = Script()
@@ -76,7 +76,7 @@ import Testing
     }
   }
 
-  /// The bodies that came with `POST /x`, chunks put together.
+  /// The decoded bodies of `POST /x`.
   private func bodies(_ api: Recorder) -> [[UInt8]] {
     api.connections.filter { Scene.route(of: $0) == "POST /x" }.map { bytes in
       guard let end = find(Array("\r\n\r\n".utf8), in: bytes) else { return [] }
@@ -94,7 +94,7 @@ import Testing
     }
   }
 
-  /// Numbered lines, so that a piece which is lost or comes twice is seen.
+  /// Numbered lines, so that a lost or repeated piece is noticed.
   private static func text(_ lines: Int) -> String {
     (0..<lines).map { "\($0)\n" }.joined()
   }
@@ -131,7 +131,7 @@ import Testing
     }
   }
 
-  /// Without a folder for what does not fit into memory, a long pipe is read once.
+  /// Without a folder for data that exceeds memory, a long pipe is read only once.
   @Test func aLongPipeCannotAlwaysBeSentAgain() async throws {
     try await withRefusal { box, api, _ in
       let run = try await box.run(
@@ -151,7 +151,7 @@ import Testing
     }
   }
 
-  /// Rule C5: what is kept of a pipe has no name anywhere.
+  /// Rule C5: the copy of a pipe's data has no file name.
   @Test(.enabled(if: access("/usr/bin/strace", X_OK) == 0, "needs the package strace"))
   func whatIsKeptHasNoName() async throws {
     try await withRefusal { box, api, _ in
@@ -168,7 +168,7 @@ import Testing
       let lines = try #require(box.read("calls")).split(separator: "\n")
       let spools = lines.filter { $0.contains("O_TMPFILE") && $0.contains(box.runtimeDirectory) }
       #expect(spools.count == 1 && spools[0].contains(", 0600) = "), "\(spools)")
-      // The rest of what is made: the lock of the renewal.
+      // Apart from the lock of the renewal, no file is created.
       let made = lines.filter { $0.contains("O_CREAT") && !$0.contains("/locks") }
       #expect(made.isEmpty, "\(made)")
       #expect(list(box.runtimeDirectory).isEmpty)

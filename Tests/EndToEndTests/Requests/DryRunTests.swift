@@ -57,7 +57,7 @@ import Testing
       let both = try await box.run("get", "/x", "--dry-run", "--as-curl")
       #expect(both.status == 2 && both.stdout == "")
       #expect(both.stderr.hasPrefix("authctl: --dry-run and --as-curl exclude each other\n"))
-      // No session is needed, and nothing is written by the options that write.
+      // No session is needed, and the options for output files write nothing.
       let none = try await box.run(
         "get", "/x", "--dry-run", "-D", box.home + "/head", "-o", box.home + "/body", "--trace",
         box.home + "/trace")
@@ -80,7 +80,7 @@ import Testing
     }
   }
 
-  /// A due session is not renewed, a stored token that stands in a body is masked.
+  /// A due session is not renewed, and a stored token in a body is masked.
   @Test func storedSessionIsReadAndNothingElse() async throws {
     try await Sandbox.with { box in
       let (access, refresh) = (box.canary.make("access"), box.canary.make("refresh"))
@@ -100,7 +100,7 @@ import Testing
     }
   }
 
-  /// No socket but to the bus, where there is one.
+  /// It opens no socket, except to the bus if there is one.
   @Test(.enabled(if: access("/usr/bin/strace", X_OK) == 0, "strace is not here"))
   func nothingIsConnectedTo() async throws {
     try await with { box, _ in
@@ -162,7 +162,7 @@ import Testing
     }
   }
 
-  /// What the line sends when it is run, by a shell and the real curl, is what authctl sends.
+  /// A shell that runs the printed line with the real curl sends the same bytes as authctl.
   @Test func lineSendsTheSameBytes() async throws {
     try await with { box, api in
       try box.write(
@@ -195,7 +195,7 @@ import Testing
     }
   }
 
-  /// The order of the headers is curl's; nothing else may differ.
+  /// Sorts the headers, whose order is curl's own; nothing else may differ.
   private static func sorted(_ request: String) -> [String] {
     let parts = request.split(separator: "\r\n\r\n", omittingEmptySubsequences: false).map(
       String.init)

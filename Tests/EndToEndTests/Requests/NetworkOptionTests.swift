@@ -24,7 +24,7 @@ import Testing
 
   // MARK: Proxies
 
-  /// In clear, a credential passes no proxy but one of this machine that the person names.
+  /// Over plain HTTP, a credential passes only a proxy on this machine that the user names.
   @Test func proxiesAndCredentials() async throws {
     try await with { box, api, proxy in
       for env in [
@@ -57,13 +57,13 @@ import Testing
     }
   }
 
-  /// Without a credential, the environment says which proxy is asked.
+  /// Without a credential, the environment selects the proxy.
   @Test func proxiesOfTheEnvironment() async throws {
     try await with { box, _, proxy in
       let away = "http://api.invalid/x"
       let rows: [(words: [String], env: [String: String?], isAsked: Bool)] = [
         ([], ["http_proxy": proxy.url], true), ([], ["ALL_PROXY": proxy.url], true),
-        // curl does not read the one in capitals: CGI programs get it from a header.
+        // curl ignores the upper-case name: in CGI programs it comes from a request header.
         ([], ["HTTP_PROXY": proxy.url], false), ([], ["HTTPS_PROXY": proxy.url], false),
         ([], ["http_proxy": "", "ALL_PROXY": proxy.url], true),
         ([], ["http_proxy": proxy.url, "NO_PROXY": "api.invalid"], false),
@@ -83,7 +83,7 @@ import Testing
     }
   }
 
-  /// For https the proxy hears CONNECT, and nothing of the request.
+  /// For https the proxy sees only CONNECT, and nothing of the request.
   @Test func tunnels() async throws {
     try await Sandbox.with(.none) { box in
       let proxy = try box.recorder(answering: { _, _ in .http(407, "") })
@@ -121,7 +121,7 @@ import Testing
 
   // MARK: Addresses
 
-  /// They change where we connect, never the origin.
+  /// These options change the address of the connection, never the origin.
   @Test func otherAddresses() async throws {
     try await with { box, api, other in
       let local = "http://localhost:\(other.port)"
@@ -155,7 +155,7 @@ import Testing
     }
   }
 
-  /// The first address of this machine that is not loopback.
+  /// This machine's first non-loopback address.
   private static let ownAddress: String? = {
     var list: UnsafeMutablePointer<ifaddrs>?
     guard getifaddrs(&list) == 0 else { return nil }
@@ -173,7 +173,7 @@ import Testing
     return nil
   }()
 
-  /// Rule A7: what is called localhost must be this machine.
+  /// Rule A7: the name localhost must mean this machine.
   @Test(.enabled(if: ownAddress != nil, "needs an address that is not loopback"))
   func notThisMachine() async throws {
     try await with { box, api, _ in
@@ -278,7 +278,7 @@ import Testing
     return socket
   }
 
-  // MARK: A renewal goes the same way
+  // MARK: A renewal uses the same connection options
 
   @Test func renewalsGoTheSameWay() async throws {
     try await Sandbox.with { box in

@@ -6,7 +6,7 @@ import Testing
   private static let env: [String: String?] = ["AUTHCTL_TOKEN": "a-token"]
   static let isRoot = geteuid() == 0
 
-  /// A sandbox whose only profile answers with `answer`.
+  /// Runs `body` with a profile whose server answers with `answer`.
   private func with(
     _ answer: @escaping Recorder.Answering, _ body: (Sandbox, Recorder) async throws -> Void
   ) async throws {
@@ -40,7 +40,7 @@ import Testing
       #expect(try await box.run("get", "/", "-o", box.root + "/out/old", env: Self.env).status == 0)
       #expect(box.read("out/old") == "new body")
       #expect(information(box.root + "/out/old").map { $0.st_mode & 0o7777 } == 0o604)
-      // What a server sends does not run as the owner of the old file.
+      // Setuid bits are cleared: a server's data must not run as the owner of the old file.
       for bits in [0o4755, 0o2755, 0o1644, 0o7777] as [mode_t] {
         chmod(box.root + "/out/old", bits)
         #expect(
@@ -65,7 +65,7 @@ import Testing
       }
       #expect(list(box.root + "/out") == ["chain", "link"])
       #expect(list(box.root + "/else") == ["target"])
-      // A link to nothing is followed too, as any program would that opens it.
+      // A dangling link is followed too, as by any program that opens it.
       symlink("../else/made", box.root + "/out/dangling")
       let run = try await box.run("get", "/", "-o", box.root + "/out/dangling", env: Self.env)
       #expect(run.status == 0, "\(run.stderr)")
@@ -163,13 +163,13 @@ import Testing
       #expect(box.read("out/file") == "old")
       #expect(
         run.stderr.contains("authctl: HTTP 403 Recorded: GET \(api.url)/x (shop, AUTHCTL_TOKEN)\n"))
-      // 2 KiB of it, whatever the lines are that they are shown in.
+      // 2 KiB of the body, not counting the line structure.
       let shown = run.stderr.utf8.filter { (0x61...0x7A).contains($0) }.count
       #expect((2048..<2200).contains(shown), "\(shown)")
       let none = try await box.run("get", "/x", "-o", box.root + "/out/new", env: Self.env)
       #expect(none.status == 4)
       #expect(list(box.root + "/out") == ["file"])
-      // What the person takes for success is saved.
+      // A status accepted by --ok is saved.
       let ok = try await box.run("get", "/x", "--ok", "403", "-o", file, env: Self.env)
       #expect(ok.status == 0)
       #expect(box.read("out/file") == body)

@@ -1,7 +1,7 @@
 import Glibc
 import Testing
 
-/// Where pages end: bounds, loops, pages elsewhere (rule A12), failures, memory (rule T10).
+/// Where pagination stops: limits, loops, other origins (rule A12), failures, memory (rule T10).
 @Suite struct PagesLimitsTests {
   @Test func bounds() async throws {
     let endless: Recorder.Answering = { index, _ in
@@ -23,7 +23,8 @@ import Testing
     }
   }
 
-  /// Where the next page is, and what is said: 13 after what was fetched, and nobody else is asked.
+  /// The next page and the message: authctl exits with 13 after the pages it has, and contacts no
+  /// other server.
   @Test func pagesElsewhereAndLoops() async throws {
     try await Sandbox.with(.none) { box in
       let other = try box.recorder(at: "127.0.0.2")
@@ -82,12 +83,12 @@ import Testing
         env: PagesScene.env)
       #expect(run.status == 13 && run.stdout == "", "\(run)")
       #expect(PagesScene.lines(api) == ["GET /", "GET /?c=same"])
-      // A file is written whole or not at all.
+      // A file is written completely or not at all.
       #expect(box.read("out") == nil)
     }
   }
 
-  /// The failed answer's own code, after the pages before it.
+  /// A failed page exits with its own code, after the pages before it.
   @Test func pageThatFails() async throws {
     let answers = Recorder.list(
       PagesScene.page("[1]", next: "/2"), .http(404, #"{"message":"gone"}"#),
@@ -134,7 +135,7 @@ import Testing
         #expect(run.hasErrorForm)
       }
     }
-    // Nothing there is no failure.
+    // An empty result is not an error.
     for body in ["", #"{"items":null}"#, #"{"items":[]}"#] {
       try await PagesScene.with({ _, _ in .http(200, body) }) { box, _ in
         let run = try await box.run("get", "/", "--each", "/items", env: PagesScene.env)
@@ -147,7 +148,7 @@ import Testing
     }
   }
 
-  /// A renewal in the middle serves all pages behind it.
+  /// A renewal in the middle serves all later pages.
   @Test func renewalInTheMiddle() async throws {
     try await Sandbox.with { box in
       let (old, new) = (box.canary.make("old"), box.canary.make("new"))
@@ -189,7 +190,7 @@ import Testing
     }
   }
 
-  /// What it takes at page 100 is what it takes at page 1000.
+  /// Memory use at page 1000 is the same as at page 100.
   @Test(arguments: [["--each", "/items", "--next-cursor", "/next=page"], []])
   func memoryIsFlat(options: [String]) async throws {
     try await Sandbox.with(.none) { box in

@@ -1,9 +1,8 @@
 import Testing
 
-/// `--paginate`, `--each`, `--slurp`: which pages are asked for, and what is printed
-/// (design 8).
+/// `--paginate`, `--each`, `--slurp`: the pages requested and the output (design 8).
 @Suite struct PagesTests {
-  /// Numbers that a parser would change, escapes, a space here and there.
+  /// Numbers that a parser would change, escapes, and spaces in some places.
   private static let items = [
     #"{"n": 1.0, "e":1e5, "big":123456789012345678901234567890}"#, #""\u00e9\n/""#, "[ -0.10 ]",
   ]
@@ -67,7 +66,7 @@ import Testing
     }
   }
 
-  /// By a URL in the body and by a cursor, from the command line and from the recipe.
+  /// The next page by a URL in the body and by a cursor, from the command line and from the recipe.
   @Test func nextInTheBody() async throws {
     let cases: [(option: [String], recipe: String, answers: [String], asked: [String])] = [
       (
@@ -96,7 +95,7 @@ import Testing
     }
   }
 
-  /// What was said is all that is followed; without it the body is followed where it is beyond doubt.
+  /// Only what an option names is followed; without an option, only an unambiguous body is.
   @Test func whatIsNotFollowed() async throws {
     try await PagesScene.with({ _, _ in PagesScene.page(#"{"next":"/b"}"#) }) { box, api in
       let run = try await box.run("get", "/a", "--paginate", env: PagesScene.env)
@@ -118,7 +117,7 @@ import Testing
     }
   }
 
-  /// What stands before, between and behind the status lines in `text`.
+  /// The text before, between and after the status lines in `text`.
   private func split(_ text: String) -> [Substring] {
     text.split(separator: "HTTP/1.1 200 Recorded\r\n", omittingEmptySubsequences: false)
   }

@@ -2,14 +2,14 @@ import Testing
 
 /// Redirects: rules A6 and, for what may be stored on the way, A10.
 @Suite struct RedirectTests {
-  /// How a secret travels.
+  /// How the request carries the secret.
   enum Carrier: String, CaseIterable, Sendable {
     case authorization, token, kept, cookie, ownHeader, ownCookie
   }
-  /// Where the redirect leads from the API at 127.0.0.1.
+  /// Where the API at 127.0.0.1 redirects to.
   enum Hop: String, CaseIterable, Sendable { case port, host, name, thereAndBack }
 
-  /// Recorder B must hold no planted byte; nor may A at the place to which B sends back.
+  /// Recorder B must receive no planted byte; nor may A when B redirects back to it.
   @Test(arguments: Carrier.allCases) func nothingGoesElsewhere(_ carrier: Carrier) async throws {
     try await Sandbox.with { box in
       let secrets = ["access", "kept", "cookie", "own"].map { box.canary.make($0) }
@@ -42,14 +42,14 @@ import Testing
       var words = ["get", "-p", "shop", "/start"]
       if carrier == .ownHeader { words += ["-H", "X-Own: \(own)"] }
       if carrier == .ownCookie { words += ["-H", "Cookie: own=\(own)"] }
-      // The user's own is in the command line of these runs.
+      // The user's own secret is on the command line of these runs.
       if words.count > 4 { box.canary.forget(own) }
 
       for hop in Hop.allCases {
         let b = try box.recorder(at: hop == .host ? "127.0.0.2" : "127.0.0.1") { _, _ in
           hop == .thereAndBack ? .redirect(302, to: a.url + "/back") : .http(200, "elsewhere")
         }
-        // `localhost` may be either family: B takes its port on ::1 as well.
+        // `localhost` may be IPv4 or IPv6: B listens on its port on ::1 as well.
         let six = try box.recorder(at: "::1", port: b.port) { _, _ in .http(200, "elsewhere") }
         target.value = (hop == .name ? "http://localhost:\(b.port)" : b.url) + "/b"
         let run = try await box.run(words)
@@ -107,7 +107,7 @@ import Testing
       )
       try await box.signIn("shop")
       let run = try await box.run("get", "-p", "shop", "/out")
-      // A 401 to a request that carried no credential is one like any other.
+      // A 401 to a request without a credential is an ordinary error.
       #expect(run.status == 4)
       #expect(run.stdout == #"{"message":"who are you?"}"#)
       #expect(!a.texts.contains { $0.hasPrefix("POST /refresh") })
@@ -133,7 +133,7 @@ import Testing
     }
   }
 
-  /// Places to which a server may not lead, whatever is carried.
+  /// Locations that a redirect must not lead to, whatever the request carries.
   static let badLocations = [
     "file:///etc/passwd", "ftp://127.0.0.1/", "javascript:alert(1)", "scp://127.0.0.1/x",
     "http://u:p@127.0.0.1:B/", "http://127.0.0.1:B\\@h/", "http://127.0.0.1.:B/", "http:///x",
@@ -247,7 +247,7 @@ import Testing
       #expect(who.status == 15, "\(who.stderr)")
       let out = try await box.run("logout", "-p", "shop", "--json")
       #expect(out.status == 0)
-      // A redirect after a sign-out counts as done.
+      // A redirect in response to a sign-out counts as success.
       #expect(
         out.stdout
           == #"[{"profile":"shop","account":"ada@shop.example","revoked":true,"deleted":true}]"#

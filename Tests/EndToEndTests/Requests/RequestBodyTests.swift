@@ -1,10 +1,10 @@
 import Testing
 
-/// Methods and bodies of requests (design 8): what goes to the wire, byte for byte.
+/// Methods and bodies of requests (design 8), byte for byte.
 @Suite struct RequestBodyTests {
   private static let env: [String: String?] = ["AUTHCTL_TOKEN": "a-token-of-ours"]
 
-  /// A sandbox whose only profile is a recorder that says yes.
+  /// Runs `body` with a profile for a recorder that always answers with success.
   private func with(_ body: (Sandbox, Recorder) async throws -> Void) async throws {
     try await Sandbox.with(.none) { box in
       let api = try box.recorder(answering: Recorder.ok)
@@ -146,7 +146,7 @@ import Testing
 }
 
 extension String {
-  /// What stands between the marks; Foundation's name for it.
+  /// Splits the text at `mark`, as Foundation's method of this name does.
   fileprivate func components(separatedBy mark: String) -> [String] {
     var parts: [String] = []
     var rest = Array(utf8)

@@ -4,7 +4,7 @@ import Testing
 @Suite struct RetryTests {
   private static let env: [String: String?] = ["AUTHCTL_TOKEN": "a-token-of-ours"]
 
-  /// A sandbox whose only profile is at a recorder that gives these answers in turn.
+  /// Runs `body` with a profile for a recorder that gives these answers in turn.
   private func with(
     _ answers: Recorder.Answer..., body: (Sandbox, Recorder) async throws -> Void
   ) async throws {
@@ -51,7 +51,7 @@ import Testing
     }
   }
 
-  /// The last answer is the answer; `-q` waits without a word; every method, when asked for.
+  /// The last answer counts; `-q` waits silently; --retry-all-methods retries every method.
   @Test func theLastAnswerStands() async throws {
     try await with(Self.busy()) { box, api in
       let run = try await box.run("get", "/", "--retry", "1", env: Self.env)
@@ -69,8 +69,8 @@ import Testing
     }
   }
 
-  /// What the server asks for, and whether that is waited for. Long waits end the run at once; the
-  /// limit of this test is the child's.
+  /// The server's Retry-After, and whether authctl waits for it. Long waits end the run at once;
+  /// the test is limited by the child's timeout.
   @Test func retryAfter() async throws {
     let past = "Sun, 06 Nov 1994 08:49:37 GMT"
     let later = Shop.date(Shop.now() + 7200)
@@ -96,7 +96,7 @@ import Testing
     }
   }
 
-  /// Without a word of the server: about a second.
+  /// If the server names no delay, authctl waits about a second.
   @Test func lostConnections() async throws {
     let half = Recorder.Answer.reset(
       Array("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf".utf8))
@@ -109,7 +109,7 @@ import Testing
         run.stderr == "authctl: \(api.url) closed the connection without an answer: again in 1 s"
           + " (1 of 1)\n")
     }
-    // Once a part of it is out, another answer does not fit behind it.
+    // After a part of the body is written, authctl cannot retry.
     try await with(half, .http(200, "fine")) { box, api in
       let run = try await box.run("get", "/", "--retry", "1", env: Self.env)
       #expect(run.status == 7 && "half".hasPrefix(run.stdout), "\(run)")
@@ -120,7 +120,7 @@ import Testing
       #expect(run.status == 7 && run.stdout == "half" && api.connections.count == 1, "\(run)")
       #expect(run.stderr == "authctl: the answer of \(api.url) broke off before its end\n")
     }
-    // A file is begun anew, and so is a page that was not written yet.
+    // A file is restarted, and so is a page that is not written yet.
     for options in [["-o", "out"], ["--paginate"], ["--each", ""]] {
       try await with(cut, .http(200, "[1]")) { box, api in
         let run = try await box.run(["get", "/", "--retry", "1"] + options, env: Self.env)
@@ -141,7 +141,7 @@ import Testing
     }
   }
 
-  /// -m covers waits and tries together.
+  /// -m limits waits and tries together.
   @Test func timeLimit() async throws {
     try await with(.hang) { box, api in
       let run = try await box.run("get", "/", "--retry", "5", "-m", "1", env: Self.env)
@@ -159,7 +159,7 @@ import Testing
     }
   }
 
-  /// A renewal is not a retry, and is not retried; nor is a sign-in.
+  /// A renewal does not count as a retry and is not retried; nor is a sign-in.
   @Test func signInsAndRenewals() async throws {
     try await Sandbox.with { box in
       let script = Script()

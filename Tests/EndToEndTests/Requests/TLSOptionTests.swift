@@ -1,7 +1,7 @@
 import Glibc
 import Testing
 
-/// curl's options for certificates on requests: rules B7, B10 and B13.
+/// curl's TLS options on requests: rules B7, B10 and B13.
 @Suite(.enabled(if: access("/usr/bin/openssl", X_OK) == 0, "needs the package openssl"))
 struct TLSOptionTests {
   private static let env: [String: String?] = ["AUTHCTL_TOKEN": "a-token"]
@@ -10,7 +10,7 @@ struct TLSOptionTests {
     var words: [String]
     var env: [String: String] = [:]
     var status: Int32 = 8
-    /// The whole of stderr; SERVER stands for the server's URL.
+    /// The whole of stderr; SERVER is replaced by the server's URL.
     var says = ""
   }
 
@@ -85,7 +85,7 @@ struct TLSOptionTests {
     }
   }
 
-  /// Each reason has its own mend.
+  /// Each cause has its own hint.
   @Test func reasons() async throws {
     try await Sandbox.with(.none) { box in
       let own = try await box.certificate("own")
@@ -164,7 +164,7 @@ struct TLSOptionTests {
 
               """),
         ])
-      // A renewal that the request needs does not go to another key either.
+      // A renewal that the request needs does not accept another key either.
       try box.profile("renew", Scene.profile(server.url))
       let token = "eyJhbGciOiJub25lIn0.eyJleHAiOjEwMDAwMDAwMDB9.eA"
       let refresh = box.canary.make("refresh")
@@ -240,7 +240,7 @@ struct TLSOptionTests {
     }
   }
 
-  /// Rule B13: a hop to another origin is made without the certificate.
+  /// Rule B13: a redirect to another origin does not present the certificate.
   @Test func clientCertificateStaysAtHome() async throws {
     try await Sandbox.with(.none) { box in
       let own = try await box.certificate("own")

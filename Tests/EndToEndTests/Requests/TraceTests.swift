@@ -1,7 +1,7 @@
 import Glibc
 import Testing
 
-/// `-v` and `--trace`: what was sent and received, masked by place and by value (rule B3).
+/// `-v` and `--trace`: sent and received data, masked by place and by value (rule B3).
 @Suite struct TraceTests {
   @Test func traceHasBodiesAndNoSecrets() async throws {
     try await Sandbox.with(.none) { box in
@@ -9,7 +9,7 @@ import Testing
         .filter { $0.isASCII && $0 != " " }
       box.canary.watch(token)
       let api = try box.recorder { _, request in
-        // In two pieces, whatever libcurl makes of them.
+        // libcurl may deliver it in two pieces.
         .http(200, "line one\nechoed: \(token)\n\u{1B}[2Jend", type: "text/plain")
       }
       try box.profile("shop", "url = \"\(api.url)\"\n")
@@ -44,7 +44,7 @@ import Testing
     }
   }
 
-  /// A renewal on the way is told, and nothing of what it carries.
+  /// A renewal during the request is reported without its content.
   @Test func renewalIsSummedUp() async throws {
     try await Sandbox.with { box in
       let (old, new) = (box.canary.make("old"), box.canary.make("new"))

@@ -1,12 +1,12 @@
 import Testing
 
-/// What the tests of `batch` share: lines in, lines out.
+/// Helpers shared by the tests of `batch`: lines in, lines out.
 enum Batch {
   static let token = ["AUTHCTL_TOKEN": "t0ken-of-the-variable"]
 
   static func lines(_ lines: [String]) -> String { lines.map { $0 + "\n" }.joined() }
 
-  /// An answer of a `Recorder` as batch tells it; `body` is the member that holds the body.
+  /// The line that batch prints for a `Recorder`'s response; `body` is the member with the body.
   static func answer(
     _ id: String, _ length: Int, status: Int = 200, type: String = "application/json",
     headers: String = "", body: String = ""
@@ -15,7 +15,7 @@ enum Batch {
       + #""content-length":"\#(length)","connection":"close"}\#(body)}"#
   }
 
-  /// An error as batch tells it.
+  /// The line that batch prints for an error.
   static func error(
     _ id: String, _ code: String, _ exit: Int, _ message: String, hint: String? = nil,
     profile: String? = "shop"

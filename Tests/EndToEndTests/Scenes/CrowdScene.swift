@@ -2,14 +2,14 @@ import Glibc
 import Synchronization
 import Testing
 
-/// Stands before DemoAPI for the recipe's refresh alone: sees when one comes and when its answer
-/// goes, holds it back, drops it. One at a time, in the order in which they come.
+/// A proxy for the recipe's refresh requests to DemoAPI: it records when each request and its
+/// response arrive, and can delay or drop it. It handles one at a time, in the order of arrival.
 final class Relay: Sendable {
-  /// One refresh that came whole.
+  /// One complete refresh request.
   struct Passage: Sendable {
     /// Seconds since 1970.
     var received: Double
-    /// When the server's answer was here; nil: it was not handed on to the server.
+    /// When the server's response arrived; nil: the request was not forwarded.
     var answered: Double?
   }
 
@@ -34,8 +34,8 @@ final class Relay: Sendable {
     startThread { self.serve() }
   }
 
-  /// A shop with ada signed in, whose refreshes go through a relay.
-  /// - Parameter holds: each refresh waits for a word of the test.
+  /// Runs `body` with a shop where ada is signed in and refreshes go through a relay.
+  /// - Parameter holds: whether each refresh waits until the test releases it.
   static func withShop(
     holds: Bool = true, _ body: @Sendable (Shop, APIServer, Relay) async throws -> Void
   ) async throws {
@@ -57,24 +57,24 @@ final class Relay: Sendable {
     }
   }
 
-  /// Lets the refresh through that waits, or the next one.
+  /// Releases the waiting refresh or the next one.
   func release() { latch?.open() }
 
-  /// Lets all through.
+  /// Releases all of them.
   func releaseAll() { for _ in 0..<1000 { release() } }
 
-  /// The refresh `index` never reaches the server.
+  /// Drops refresh `index`: it never reaches the server.
   func drop(_ index: Int) {
     state.withLock { _ = $0.doomed.insert(index) }
     release()
   }
 
-  /// `work` is done when the server has answered, before the answer goes on.
+  /// Runs `work` after the server's response, before the response is forwarded.
   func afterAnswer(_ work: @escaping @Sendable () throws -> Void) {
     state.withLock { $0.after = work }
   }
 
-  /// Waits until `count` refreshes have come; the poll is on this process's own memory.
+  /// Waits until `count` refreshes have arrived, by polling this process's own memory.
   func waitForPassages(_ count: Int) async throws {
     try await onThread { [self] in
       let start = monotonicMilliseconds()
@@ -87,7 +87,7 @@ final class Relay: Sendable {
     }
   }
 
-  /// Returns when everything that was sent here before is done with.
+  /// Returns when everything sent to the relay so far is handled.
   func settle() async throws {
     let port = port
     try await onThread {
@@ -139,7 +139,7 @@ final class Relay: Sendable {
     Sockets.send(answer, to: socket)
   }
 
-  /// A whole request or answer; nil when the peer went before its end.
+  /// A whole request or response; nil if the peer closed before its end.
   private static func message(from socket: Int32) -> [UInt8]? {
     var bytes: [UInt8] = []
     while !HTTPMessage.isWhole(bytes) {
@@ -150,7 +150,7 @@ final class Relay: Sendable {
   }
 }
 
-/// What goes over a sandbox's bus, by dbus-monitor, in the order in which the bus passes it on.
+/// Monitors a sandbox's bus with dbus-monitor; messages are in the order of the bus.
 struct BusMonitor {
   /// One line of `dbus-monitor --profile`.
   struct Message: Sendable {
@@ -159,16 +159,16 @@ struct BusMonitor {
     var time: Double
     var serial: Int
     var sender: String
-    /// Of an answer: to whom, and to which serial.
+    /// Only in a reply: its receiver and the serial of the call.
     var destination: String
     var replySerial: Int?
-    /// Of a call.
+    /// Only in a call.
     var member: String
   }
   private let child: Child
   private let box: Sandbox
 
-  /// Sees calls of `members`, and answers where `answers` is set.
+  /// Sees calls of `members`, and replies if `answers` is set.
   init(_ box: Sandbox, calls members: String..., answers: Bool = false) async throws {
     self.box = box
     var rules = (members + ["GetId"]).map { "type='method_call',member='\($0)'" }
@@ -178,17 +178,17 @@ struct BusMonitor {
         command: ["/usr/bin/dbus-monitor", "--address", "unix:path=\(box.busSocket)", "--profile"]
           + rules, environment: box.environment(), directory: box.root, limit: nil,
         isSampled: false), isDaemon: true)
-    // The bus takes the name from who becomes a monitor.
+    // A connection loses its name when it becomes a monitor.
     try await child.waitFor("NameLost\n")
   }
 
-  /// How many bytes were written so far: where `messages(from:)` is to begin.
+  /// How many bytes have been written so far: a start for `messages(from:)`.
   var position: Int { child.view.out.count }
 
-  /// What was seen from a position on.
+  /// The messages after a position.
   func messages(from position: Int = 0) -> [Message] { Self.read(child.view.out[position...]) }
 
-  /// Waits until what was seen from `position` on is enough.
+  /// Waits until the messages after `position` are enough.
   func wait(
     from position: Int, until isEnough: @escaping @Sendable ([Message]) -> Bool
   ) async throws {
@@ -196,14 +196,14 @@ struct BusMonitor {
     guard view.status == nil else { throw HarnessError("dbus-monitor has ended") }
   }
 
-  /// Waits until `count` different programs have called `member`.
+  /// Waits until `count` different connections have called `member`.
   func waitForCallers(_ count: Int, of member: String, from position: Int) async throws {
     try await wait(from: position) { seen in
       Set(seen.filter { $0.isCall && $0.member == member }.map(\.sender)).count >= count
     }
   }
 
-  /// Returns when all that the keyring was asked so far is done, and has been seen here.
+  /// Returns when the keyring has handled all calls so far and their messages are here.
   func settle() async throws {
     let (socket, before) = (box.busSocket, position)
     try await onThread {
@@ -215,7 +215,7 @@ struct BusMonitor {
   }
 
   private static func read(_ bytes: ArraySlice<UInt8>) -> [Message] {
-    // The last line may not be whole yet.
+    // The last line may be incomplete.
     let whole = bytes[...(bytes.lastIndex(of: 10) ?? bytes.startIndex - 1)]
     return whole.split(separator: 10).compactMap { line in
       let parts = line.split(separator: 9).map { String(decoding: $0, as: UTF8.self) }
@@ -232,7 +232,7 @@ struct BusMonitor {
 }
 
 extension Sandbox {
-  /// Starts authctl without sampling its command line: a hundred samplers want both cores.
+  /// Starts authctl without sampling its command line: a hundred samplers would use both cores.
   func startUnsampled(
     _ arguments: [String], stdin: String? = nil, env: [String: String?] = [:]
   ) throws -> Child {
@@ -244,7 +244,7 @@ extension Sandbox {
     return child
   }
 
-  /// Unlocks the default collection without a dialog.
+  /// Unlocks the default collection without a prompt.
   func unlockKeyring() async throws {
     let (socket, password) = (busSocket, keyringPassword)
     try await onThread {
@@ -254,7 +254,7 @@ extension Sandbox {
   }
 }
 
-/// The one of `children` that holds a lock of flock(2), by /proc/locks.
+/// The one of `children` that holds a flock(2) lock, according to /proc/locks.
 func lockHolder(among children: [Child]) throws -> Child {
   for line in (readFile("/proc/locks") ?? []).split(separator: 10) {
     let words = line.split(separator: 32).map { String(decoding: $0, as: UTF8.self) }
@@ -264,7 +264,7 @@ func lockHolder(among children: [Child]) throws -> Child {
   throw HarnessError("none of them holds a lock")
 }
 
-/// Waits until `child` has opened a lock; gives its device and inode. Root may look there.
+/// Waits until `child` has opened a lock; returns its device and inode. Needs root.
 func openedLock(of child: Child) async throws -> String {
   try await onThread {
     let start = monotonicMilliseconds()

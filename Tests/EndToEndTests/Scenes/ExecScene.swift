@@ -1,9 +1,9 @@
-/// What the suites of `exec` share: programs to run, and one shop.
+/// Programs to run and a shop, shared by the suites of `exec`.
 enum ExecScene {
-  /// What runs `exec`'s program: in its place, or beside it.
+  /// The two ways in which `exec` runs a program: replaced by it, and as its parent.
   static let ways: [[String]] = [[], ["--file"]]
 
-  /// Every NUL-ended entry of `env -0`, by name.
+  /// The output of `env -0` as a dictionary.
   static func environment(_ output: [UInt8]) -> [String: String] {
     var found: [String: String] = [:]
     for entry in output.split(separator: 0) {
@@ -15,30 +15,30 @@ enum ExecScene {
     return found
   }
 
-  /// Writes the numbers of all descriptors that it was started with, below 256.
+  /// Prints the numbers of all open descriptors below 256.
   static let descriptors = [
     "/bin/sh", "-c",
     "n=0; while [ $n -lt 256 ]; do [ -e /proc/$$/fd/$n ] && echo $n; n=$((n+1)); done; exit 0",
   ]
 
-  /// `exec "$@"` of a shell, behind what it does first.
+  /// Shell arguments that run `first` and then `exec` the words.
   static func shell(_ first: String, _ words: [String]) -> [String] {
     ["-c", first + #" exec "$@""#, "sh"] + words
   }
 
-  /// Waits for its end in a way that a signal interrupts at once; `\(traps)` come first.
+  /// A program that waits so that a signal interrupts it at once; `traps` is run first.
   static func waiting(_ traps: String) -> [String] {
     ["/bin/sh", "-c", "\(traps)\nsleep 120 >/dev/null 2>&1 & echo \"ready $$\"\nwait $!\nexit 99"]
   }
 }
 
 extension Sandbox {
-  /// The token folders that are there.
+  /// The existing token folders.
   var tokenFolders: [String] { list(runtimeDirectory + "/authctl-exec") }
 }
 
 extension Child {
-  /// The number behind `ready `, the program's process, once it has written it.
+  /// The process id that the program prints after `ready `.
   func readyProcess() async throws -> Int32 {
     try await waitFor("ready ")
     let view = await until { $0.out.last == 10 || $0.finished }

@@ -1,18 +1,18 @@
 import Glibc
 import Testing
 
-/// The profile `shop` of a `Shop`, with its sessions in files: what the suites about them share.
+/// The profile `shop` of a `Shop` with its sessions in files, shared by the suites about them.
 struct FileShop: Sendable {
   let box: Sandbox
   let api: APIServer
   /// `file` or `plaintext`.
   let store: String
-  /// Variables of every run; nil takes one away.
+  /// Environment variables of every run; nil unsets one.
   var env: [String: String?]
 
   /// Where a sandbox keeps sessions.
   var sessions: String { box.stateHome + "/authctl/sessions" }
-  /// What its messages call the store.
+  /// The store's name in messages.
   var title: String {
     "the store of \(store == "file" ? "sealed" : "plain") files (\(sessions))"
   }
@@ -22,7 +22,7 @@ struct FileShop: Sendable {
     _ body: @Sendable (FileShop) async throws -> Void
   ) async throws {
     try await Sandbox.with(kind) { box in
-      // The machine's own bus would be used, where there is one.
+      // authctl would use the machine's own bus if there is one.
       if kind == .none { try #require(access("/run/user/\(geteuid())/bus", F_OK) != 0) }
       let api = try await box.api()
       _ = try Shop(box, api.url)
@@ -50,7 +50,7 @@ struct FileShop: Sendable {
       env: env.merging(more) { $1 })
   }
 
-  /// Signs in, which must succeed.
+  /// Signs in, and requires success.
   func signIn(
     _ account: String = Shop.ada, password: String = Shop.password,
     env more: [String: String?] = [:], sourceLocation: SourceLocation = #_sourceLocation
@@ -68,7 +68,7 @@ struct FileShop: Sendable {
     return sessions + "/" + files[0]
   }
 
-  /// Writes bytes over a file that authctl has made.
+  /// Overwrites a file that authctl has made.
   func overwrite(_ path: String, _ bytes: [UInt8]) throws {
     let file = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC)
     try #require(file >= 0)
@@ -83,7 +83,7 @@ struct FileShop: Sendable {
     """
 }
 
-/// The permission bits of a file; nil when there is none.
+/// The permission bits of a file; nil if there is none.
 func permissions(_ path: String) -> mode_t? {
   var info = stat()
   return lstat(path, &info) == 0 ? info.st_mode & 0o7777 : nil

@@ -1,17 +1,17 @@
 import Glibc
 import Testing
 
-/// A place without desktop, and what every command says there: see `HeadlessTests`.
+/// An environment without desktop, in which `HeadlessTests` runs every command.
 struct Headless: Sendable {
   /// One command of the table.
   struct Row: Sendable {
     var words: [String]
     var stdin: String?
   }
-  /// What is expected of it.
+  /// The expected outcome of a command.
   struct Outcome: Sendable, Equatable {
     var status: Int32
-    /// Whole; nil: something, which other suites look at.
+    /// The whole output; nil: any, since other suites check it.
     var out: String?
     var err: String?
 
@@ -22,7 +22,7 @@ struct Headless: Sendable {
     func with(status: Int32? = nil, out: String? = nil) -> Outcome {
       Outcome(status: status ?? self.status, out: out ?? self.out, err: err)
     }
-    /// One line of what is missing, and one of what to set.
+    /// One line for the missing part, and one for what to set.
     static func says(_ status: Int32, _ message: String, hint: String) -> Outcome {
       Outcome(status: status, out: "", err: "authctl: \(message)\nhint: \(hint)\n")
     }
@@ -30,18 +30,18 @@ struct Headless: Sendable {
 
   let box: Sandbox
   let api: APIServer
-  /// authctl, where everybody can reach it.
+  /// authctl in a place that every user can reach.
   let binary: String
   /// A configuration folder with the profile `shop`.
   var config: String { box.root + "/config/authctl" }
   var profile: String { config + "/profiles/shop.toml" }
 
-  /// A user of whom the system knows nothing.
+  /// A user without a passwd entry.
   static let stranger = 54321
 
   static func with(_ body: @Sendable (Headless) async throws -> Void) async throws {
     try await Sandbox.with(.none) { box in
-      // The machine's own bus would be used, where there is one.
+      // authctl would use the machine's own bus if there is one.
       try #require(access("/run/user/\(geteuid())/bus", F_OK) != 0)
       let api = try await box.api()
       _ = try Shop(box, api.url)
@@ -58,7 +58,7 @@ struct Headless: Sendable {
     }
   }
 
-  /// Makes a folder of somebody.
+  /// Makes a folder that belongs to `owner`.
   func folder(_ name: String, owner: Int) -> String {
     let path = box.root + "/" + name
     mkdir(path, 0o700)
@@ -68,7 +68,7 @@ struct Headless: Sendable {
 
   // MARK: Environments
 
-  /// Without a terminal, and with nothing in the environment but `PATH` and `env`.
+  /// Runs a command without a terminal, with only `PATH` and `env` in its environment.
   func run(
     _ row: Row, env: [String: String], before: [String] = [], mayPrint: [String] = []
   ) async throws -> Run {
@@ -81,12 +81,12 @@ struct Headless: Sendable {
       directory: "/", mayPrint: mayPrint)
   }
 
-  /// Runs the rest as a user of whom the system knows nothing.
+  /// Runs the rest of the command as a user without a passwd entry.
   static let asStranger = [
     "/usr/bin/setpriv", "--reuid", "\(stranger)", "--regid", "\(stranger)", "--clear-groups",
   ]
 
-  /// Runs the rest where nothing can be written but below `writable`.
+  /// Runs the rest of the command with everything read-only except `writable`.
   func readOnly(writable: String = "") -> [String] {
     let script = #"""
       root=$1 writable=$2; shift 2
@@ -103,7 +103,7 @@ struct Headless: Sendable {
     ]
   }
 
-  /// Whether file systems may be made read-only here; says so where not.
+  /// Whether read-only mounts are possible here; if not, reports it.
   func mayMount() async throws -> Bool {
     let words = readOnly() + ["/bin/true"]
     let run = try await box.run(Array(words.dropFirst()), program: words[0])

@@ -2,7 +2,7 @@ import Glibc
 import Synchronization
 import Testing
 
-/// A Secret Service of the test's own. It encrypts nothing, and is honest but for what `lie` says.
+/// A Secret Service for tests. It uses no encryption, and is honest except for what `lie` changes.
 final class FakeKeyring: Sendable {
   struct Item: Sendable {
     var attributes: [String: String]
@@ -15,7 +15,7 @@ final class FakeKeyring: Sendable {
   let items = Mutex<[String: Item]>([:])
   private let lie = Mutex<Lie?>(nil)
 
-  /// What authctl calls it: by its executable, which is the one of the tests.
+  /// The name that authctl shows for it: its executable, which is the test's own.
   static let name: String = {
     var path = [CChar](repeating: 0, count: 4096)
     let count = max(0, readlink("/proc/self/exe", &path, path.count))
@@ -23,12 +23,12 @@ final class FakeKeyring: Sendable {
     return String(decoding: bytes.split(separator: UInt8(ascii: "/")).last ?? [], as: UTF8.self)
   }()
 
-  /// A keyring on the bus of `box`, until that goes.
+  /// Starts a keyring on the bus of `box`; it runs until the bus ends.
   static func start(_ box: Sandbox) async throws -> FakeKeyring {
     let keyring = FakeKeyring()
     let socket = box.busSocket
     startThread {
-      // Ends with the bus.
+      // The thread ends with the bus.
       try? DBusConnection(path: socket, timeout: 60).serve("org.freedesktop.secrets") { call in
         keyring.lie.withLock { $0 }?(call, keyring) ?? keyring.answer(call)
       }
@@ -38,7 +38,7 @@ final class FakeKeyring: Sendable {
     return keyring
   }
 
-  /// From here on `lie` answers, and the keyring what it leaves out.
+  /// From now on `lie` answers first, and the keyring answers only what `lie` does not.
   func turn(_ lie: @escaping Lie) { self.lie.withLock { $0 = lie } }
 
   /// The path of the only item.

@@ -1,11 +1,11 @@
 import Testing
 
-/// A profile at a recorder, and answers that lead from one to the next: what the suites of pages
-/// and of retries share.
+/// A profile for a recorder, and responses that link to each other, shared by the suites of pages
+/// and retries.
 enum PagesScene {
   static let env: [String: String?] = ["AUTHCTL_TOKEN": "a-token-of-ours"]
 
-  /// A sandbox whose only profile, `shop`, is at a recorder that answers so.
+  /// Runs `body` with a profile `shop` for a recorder that answers this way.
   static func with(
     _ answer: @escaping Recorder.Answering, profile: String = "",
     _ body: (Sandbox, Recorder) async throws -> Void
@@ -25,7 +25,7 @@ enum PagesScene {
     }
   }
 
-  /// A page, and the link to the next.
+  /// A page with a link to the next.
   static func page(_ body: String, next: String? = nil) -> Recorder.Answer {
     .http(200, body, headers: next.map { [("Link", "<\($0)>; rel=\"next\"")] } ?? [])
   }

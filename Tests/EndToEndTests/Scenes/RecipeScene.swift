@@ -1,22 +1,23 @@
 import Glibc
 import Testing
 
-/// The recipes of README.md's page "In CI", and a place to run them in: see `RecipeTests`.
+/// The examples of README.md's section "In CI", and an environment to run them in: see
+/// `RecipeTests`.
 struct RecipePlace: Sendable {
   let box: Sandbox
   let api: APIServer
-  /// authctl is in it, and nothing else.
+  /// A folder that contains only authctl.
   let bin: String
   /// The checkout.
   var work: String { box.root + "/work" }
   /// The password of the account `ci`.
   let password: String
-  /// What stands for the places of a real machine, and for the API.
+  /// Replacements for the paths of a real machine and the URL of the API.
   var stands: [(String, String)]
 
   static let make = "deploy:\n\t@authctl get /items -o deployed.json\n"
 
-  /// - Parameter account: what the recipe calls it.
+  /// - Parameter account: the account in the example.
   static func with(
     account: String = "ci", _ body: @Sendable (RecipePlace) async throws -> Void
   ) async throws {
@@ -51,7 +52,7 @@ struct RecipePlace: Sendable {
     }
   }
 
-  /// Runs a script without terminal in exactly these variables.
+  /// Runs a script without a terminal, with exactly these variables.
   func run(
     _ script: String, shell: [String] = ["/bin/bash", "-e"], env: [String: String],
     folder: String? = nil
@@ -60,7 +61,7 @@ struct RecipePlace: Sendable {
     return try await run(shell + [file], env: env, folder: folder)
   }
 
-  /// Runs a program without terminal in exactly these variables.
+  /// Runs a program without a terminal, with exactly these variables.
   func run(
     _ command: [String], env: [String: String], folder: String? = nil
   ) async throws -> Run {
@@ -71,19 +72,19 @@ struct RecipePlace: Sendable {
       directory: folder ?? work)
   }
 
-  /// With the test's places for those of a real machine.
+  /// Replaces a real machine's paths with the test's.
   func stood(_ text: String) -> String {
     stands.reduce(text) { $0.replacing($1.0, with: $1.1) }
   }
 
-  /// The file that a recipe has made holds the API's answer.
+  /// Expects that the example wrote the API's response to the file.
   func expectItems(_ path: String, sourceLocation: SourceLocation = #_sourceLocation) throws {
     let text = try #require(box.read(path), sourceLocation: sourceLocation)
     let items = try JSON(parsing: text)
     #expect(items[0]?["id"] != nil, "\(text)", sourceLocation: sourceLocation)
   }
 
-  /// How often the server was asked for what; nothing else was asked of it.
+  /// Expects exactly these numbers of requests per route, and no other requests.
   func expectCounts(
     _ counts: [String: Double], sourceLocation: SourceLocation = #_sourceLocation
   ) async throws {
@@ -93,9 +94,9 @@ struct RecipePlace: Sendable {
   }
 }
 
-/// README.md.
+/// The examples in README.md.
 enum Readme {
-  /// The lines of the fenced block that begins with `# TITLE`, without that line.
+  /// The lines of the fenced block whose first line is `# TITLE`, without that line.
   static func block(_ title: String) throws -> [String] {
     let root = "\(#filePath)".split(separator: "/").dropLast(4).joined(separator: "/")
     let bytes = try #require(readFile("/\(root)/README.md"))
@@ -110,12 +111,12 @@ enum Readme {
     return found[0]
   }
 
-  /// The same as one text.
+  /// The block as one text.
   static func text(_ title: String) throws -> String {
     try block(title).joined(separator: "\n") + "\n"
   }
 
-  /// The same of a file in YAML, as far as the recipes use it.
+  /// The block parsed as YAML, with only the syntax that the examples use.
   static func yaml(_ title: String) throws -> JSON {
     var lines = try block(title).filter { !$0.isEmpty }[...]
     let value = yaml(&lines)
@@ -164,7 +165,7 @@ enum Readme {
 }
 
 extension JSON {
-  /// The texts of an object, by name.
+  /// The string members of an object.
   var texts: [String: String] {
     guard case .object(let members) = self else { return [:] }
     return members.compactMapValues(\.string)

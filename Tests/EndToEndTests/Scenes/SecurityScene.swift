@@ -2,16 +2,16 @@ import Glibc
 import Synchronization
 import Testing
 
-/// A made-up API, told by its request lines, and profiles for it: what the security suites share.
+/// A made-up API, defined by its request lines, and profiles for it, shared by the security suites.
 enum Scene {
   static let account = "ada@shop.example"
 
-  /// Answers by `"POST /login"` (method and path, the query cut off); 404 for the rest.
+  /// Answers by `"POST /login"` (method and path, without the query); 404 for everything else.
   static func routes(_ table: [String: Recorder.Answer]) -> Recorder.Answering {
     { _, request in table[route(of: request)] ?? .http(404, #"{"message":"no such route"}"#) }
   }
 
-  /// `"GET /me"`: method and path of a request as it came.
+  /// `"GET /me"`: method and path of a raw request.
   static func route(of request: [UInt8]) -> String {
     let line = String(decoding: request.prefix { $0 != 13 && $0 != 10 }, as: UTF8.self)
     let words = line.split(separator: " ", omittingEmptySubsequences: false)
@@ -19,7 +19,7 @@ enum Scene {
     return words[0] + " " + (words[1].split(separator: "?").first ?? "")
   }
 
-  /// The answer to a sign-in or a renewal.
+  /// The response to a sign-in or a renewal.
   static func tokens(
     _ access: String, _ refresh: String? = nil, seconds: Int? = 900, more: JSON = [:]
   ) -> Recorder.Answer {
@@ -30,7 +30,7 @@ enum Scene {
     return .http(200, JSON.object(members).text)
   }
 
-  /// A profile's text: sign-in, renewal, sign-out and who-am-I below `url`.
+  /// A profile with sign-in, renewal, sign-out and whoami below `url`.
   static func profile(
     _ url: String, top: String = "", login: String = "path = \"/login\"",
     refresh: String = "path = \"/refresh\"", logout: String = "path = \"/logout\"",
@@ -62,7 +62,7 @@ enum Scene {
     """
   }
 
-  /// The names under which one secret goes, as text of several: for messages.
+  /// The secrets that the recorder has received in any encoding.
   static func holds(_ recorder: Recorder, _ secrets: [String]) -> [String] {
     let bytes = recorder.bytes
     return secrets.filter { secret in
@@ -77,7 +77,7 @@ extension Sandbox {
     try write("config/authctl/profiles/\(name).toml", text)
   }
 
-  /// `login -p name -u account`, the password on standard input; it must end with 0.
+  /// Runs `login -p name -u account` with the password on standard input; it must exit with 0.
   func signIn(
     _ name: String, as account: String = Scene.account, password: String = "a password",
     _ options: String..., sourceLocation: SourceLocation = #_sourceLocation
@@ -94,7 +94,7 @@ extension Sandbox {
   }
 }
 
-/// Something that a recorder's answer waits for.
+/// Blocks a recorder's response until a test opens it.
 final class Latch: Sendable {
   private let ends: (reader: Int32, writer: Int32)
 
@@ -116,7 +116,7 @@ final class Latch: Sendable {
 }
 
 extension Recorder {
-  /// Waits until `count` connections were accepted; the poll is on this process's own memory.
+  /// Waits until `count` connections are accepted, by polling this process's own memory.
   func waitForConnections(_ count: Int) async throws {
     try await onThread { [self] in
       let start = monotonicMilliseconds()
@@ -130,7 +130,7 @@ extension Recorder {
   }
 }
 
-/// A value that a recorder's answers read when they are asked for.
+/// A value that a test changes and a recorder's responses read.
 final class Mutable<Value: Sendable>: Sendable {
   fileprivate let held: Mutex<Value>
   init(_ value: Value) { held = Mutex(value) }
@@ -141,7 +141,7 @@ final class Mutable<Value: Sendable>: Sendable {
 }
 
 extension Mutable<Int> {
-  /// One more, in one step: `value += 1` is two, and another thread can come in between.
+  /// Adds one atomically: `value += 1` is two steps, and another thread can run in between.
   @discardableResult func increase() -> Int {
     held.withLock {
       $0 += 1

@@ -2,7 +2,7 @@ import Glibc
 import Synchronization
 import Testing
 
-/// One profile, `shop`, and the account ada in it: what the suites about sessions share.
+/// A profile `shop` with the account ada, shared by the suites about sessions.
 struct Shop: Sendable {
   static let ada = "ada@example.com"
   static let password = "correct horse battery"
@@ -10,11 +10,11 @@ struct Shop: Sendable {
   static let gracePassword = "s3cret|with|pipes"
 
   let box: Sandbox
-  /// Where the API is: DemoAPI, or a `Script`.
+  /// The URL of the API: DemoAPI, or a `Script`.
   let url: String
 
-  /// Writes the profile; `more` stands at its end (`[network]`, say), `without` names tables that
-  /// it does not get.
+  /// Writes the profile; `more` is appended (for example `[network]`), and `without` names tables
+  /// to omit.
   init(
     _ box: Sandbox, _ url: String, session: String = "", without: Set<String> = [],
     more: String = ""
@@ -44,8 +44,8 @@ struct Shop: Sendable {
     box.canary.watch(Self.password)
   }
 
-  /// A sandbox with DemoAPI, started with `options`, and the profile; ada is signed in unless
-  /// `signsIn` is false. The rest is that of the profile.
+  /// Runs `body` with DemoAPI, started with `options`, and the profile; ada is signed in unless
+  /// `signsIn` is false. The other parameters are those of the profile.
   static func with(
     _ options: String..., kind: Sandbox.Kind = .keyring, session: String = "",
     without: Set<String> = [], more: String = "", signsIn: Bool = true,
@@ -60,7 +60,7 @@ struct Shop: Sendable {
     }
   }
 
-  /// `authctl login -p shop --password-stdin …`
+  /// Runs `authctl login -p shop --password-stdin …`
   func login(
     _ options: String..., password: String = Shop.password, limit: Int = 60
   ) async throws -> Run {
@@ -68,7 +68,7 @@ struct Shop: Sendable {
       ["login", "-p", "shop", "--password-stdin"] + options, stdin: password + "\n", limit: limit)
   }
 
-  /// Signs in, and has the canary watch what came.
+  /// Signs in, and has the canary watch the received tokens.
   func signIn(
     _ account: String = Shop.ada, password: String = Shop.password,
     sourceLocation: SourceLocation = #_sourceLocation
@@ -77,12 +77,12 @@ struct Shop: Sendable {
     try #require(run.status == 0, "\(run.stderr)", sourceLocation: sourceLocation)
     let values = try await payload(account)["values"]
     for name in ["access_token", "refresh_token"] {
-      // What is short may well stand somewhere by chance.
+      // A short value may occur elsewhere by chance.
       if let secret = values?[name]?.string, secret.utf8.count > 15 { box.canary.watch(secret) }
     }
   }
 
-  // MARK: What is stored
+  // MARK: Stored sessions
 
   /// The stored item of `account`.
   func item(_ account: String = Shop.ada) async throws -> KeyringItem {
@@ -90,7 +90,7 @@ struct Shop: Sendable {
     return try #require(items.first)
   }
 
-  /// Its secret.
+  /// The secret of `account`'s item.
   func payload(_ account: String = Shop.ada) async throws -> JSON {
     try JSON(parsing: try await item(account).secret ?? "")
   }
@@ -119,7 +119,8 @@ struct Shop: Sendable {
     }
   }
 
-  /// The access token ended `ago` seconds ago (or ends in `-ago`) of `lifetime`, as is stored.
+  /// Changes the stored session so that its access token expired `ago` seconds ago (or expires in
+  /// `-ago`), with this lifetime.
   func age(_ account: String = Shop.ada, ended ago: Double, lifetime: Double = 900) async throws {
     let now = Shop.now()
     try await edit(
@@ -143,7 +144,7 @@ struct Shop: Sendable {
     return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
   }
 
-  /// A moment by RFC 9110, as `Date` has it, or by another strftime(3) format.
+  /// A time in the format of the `Date` header (RFC 9110), or in another strftime(3) format.
   static func date(_ seconds: Double, _ format: String = "%a, %d %b %Y %H:%M:%S GMT") -> String {
     var (time, parts) = (time_t(seconds), tm())
     gmtime_r(&time, &parts)
@@ -152,15 +153,15 @@ struct Shop: Sendable {
     return String(decoding: buffer.prefix(count).map { UInt8(bitPattern: $0) }, as: UTF8.self)
   }
 
-  // MARK: Sentences
+  // MARK: Expected output
 
   static let refused = "authctl: shop refused this name and password"
   static let loginHint = "hint: authctl login -p shop -u \(ada)\n"
-  /// The renewed session can be used: nothing on stderr, ada's data on stdout.
+  /// The output of `get /me`, which shows that the renewed session works.
   static let me = #"{"id":"1","email":"ada@example.com","name":"Ada Lovelace"}"#
 }
 
-/// Answers of a recorder by route, changed while it runs: `script["POST /login"] = .http(500)`.
+/// A recorder's responses by route, which a test can change: `script["POST /login"] = .http(500)`.
 final class Script: Sendable {
   private let answers = Mutex<[String: Recorder.Answer]>([:])
 
@@ -178,7 +179,7 @@ final class Script: Sendable {
     }
   }
 
-  /// A sign-in that succeeds.
+  /// The response to a successful sign-in.
   static func tokens(_ more: JSON = ["expires_in": 900]) -> Recorder.Answer {
     guard case .object(let members) = more else { return .close }
     let body = members.merging(["access_token": "access-1", "refresh_token": "refresh-1"]) { a, _ in
@@ -189,7 +190,7 @@ final class Script: Sendable {
 }
 
 extension APIServer {
-  /// Waits until a route was asked for this often.
+  /// Waits until a route was requested this often.
   func waitFor(_ route: String, times: Int = 1) async throws {
     let start = monotonicMilliseconds()
     while try await count(route) < times {
@@ -202,8 +203,8 @@ extension APIServer {
 }
 
 extension Run {
-  /// Whether stderr is in the form of design 2: one line of authctl's own, then the
-  /// server's, then the hint; no control characters in any of them.
+  /// Whether stderr has the form of design 2: one line of authctl's own, then the server's lines,
+  /// then the hint, without control characters.
   var hasErrorForm: Bool {
     var rest = stderr.split(separator: "\n", omittingEmptySubsequences: false)[...]
     guard rest.popLast() == "", rest.popFirst()?.hasPrefix("authctl: ") == true else {

@@ -1,7 +1,7 @@
 import Glibc
 import Testing
 
-/// A server at 127.0.0.1 that answers GET with the whole HTTP answers in files of `www`:
+/// A server at 127.0.0.1 that answers GET with the complete HTTP responses in the files of `www`:
 /// `openssl s_server`.
 struct TLSServer {
   var child: Child
@@ -12,7 +12,7 @@ struct TLSServer {
 }
 
 extension Sandbox {
-  /// Makes NAME.key and NAME.pem, self-signed, for 127.0.0.1; the way to both without its end.
+  /// Makes NAME.key and NAME.pem, self-signed, for 127.0.0.1; returns their path without extension.
   func certificate(_ name: String, days: String = "2") async throws -> String {
     let base = root + "/" + name
     func openssl(_ words: [String]) async throws {
@@ -31,7 +31,7 @@ extension Sandbox {
     return base
   }
 
-  /// Starts a server with that certificate; it ends with the sandbox.
+  /// Starts a server with that certificate; it is stopped with the sandbox.
   func tlsServer(_ certificate: String, _ options: String...) async throws -> TLSServer {
     try write("www/page", "HTTP/1.0 200 OK\r\nContent-Type: text/plain\r\n\r\n" + TLSServer.page)
     let child = try spawn(

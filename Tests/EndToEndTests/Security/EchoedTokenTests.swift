@@ -1,7 +1,7 @@
 import Testing
 
-/// A server that repeats the token in headers which no profile names: what shows the head of an
-/// answer masks every known secret by its value (rule B3).
+/// A server that repeats the token in headers that no profile names: output with response headers
+/// masks every known secret by its value (rule B3).
 @Suite struct EchoedTokenTests {
   private static func answer(_ token: String) -> Recorder.Answer {
     let base64 = String(decoding: Canary.base64(Array("user:\(token)".utf8)), as: UTF8.self)

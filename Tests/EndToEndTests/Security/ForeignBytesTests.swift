@@ -1,6 +1,6 @@
 import Testing
 
-/// Words and names that are not UTF-8: used as they are, or refused; never repaired.
+/// Arguments and names that are not UTF-8: used unchanged or refused, never repaired.
 @Suite struct ForeignBytesTests {
   /// Runs authctl from a shell with `B` set to a name that is not UTF-8.
   private func run(
@@ -60,7 +60,7 @@ import Testing
     }
   }
 
-  /// The current folder is used without its name.
+  /// Using the current folder does not require its name.
   @Test func folderAndLinkWhoseNamesAreNotUTF8() async throws {
     try await Sandbox.with(.none) { box in
       let api = try box.recorder(answering: Scene.routes(["GET /x": .http(200, "body")]))

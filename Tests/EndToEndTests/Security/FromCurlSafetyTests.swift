@@ -1,7 +1,7 @@
 import Glibc
 import Testing
 
-/// `--from-curl` where the line wants more than it may have, or is not one.
+/// `--from-curl` with lines that ask for more than is allowed, or are invalid.
 @Suite struct FromCurlSafetyTests {
   private func folder(_ box: Sandbox) -> [String] {
     box.files().filter { $0.hasPrefix("config/") }
@@ -17,7 +17,7 @@ import Testing
     try box.recorder { _, _ in .http(200, #"{"token":"opaque-1"}"#) }
   }
 
-  // MARK: Other options, other addresses
+  // MARK: Unsupported options and other addresses
 
   @Test func whatItExcludes() async throws {
     try await Sandbox.with { box in
@@ -65,7 +65,7 @@ import Testing
     }
   }
 
-  /// What is given beside the line, which signs in at /v1/login, and the profile's `url`.
+  /// Whatever URL is given with the line, the profile signs in at the line's /v1/login.
   @Test(arguments: ["", "/", "/v1", "/v1/", "/v1/login", "/v2"])
   func signsInWhereTheLineSays(given: String) async throws {
     try await Sandbox.with { box in
@@ -93,7 +93,7 @@ import Testing
       #expect(Look.asked(api) == ["POST /other"])
       _ = try await box.run("get", "-p", "shop", "/x")
       #expect(api.texts.last?.contains("\r\nX-Token: opaque-1\r\n") == true)
-      // What is there and says otherwise is not changed by a line.
+      // A line does not change an existing profile with other settings.
       let other = try box.write("other.txt", line(api.url + "/elsewhere"))
       let again = try await box.run("login", "--from-curl", other, "-p", "shop")
       #expect(again.status == 2 && again.stdout == "", "\(again.stderr)")
@@ -102,7 +102,7 @@ import Testing
     }
   }
 
-  // MARK: What is left out
+  // MARK: Headers and fields that are dropped
 
   @Test func optionsThatNoRecipeHasAreNamed() async throws {
     try await Sandbox.with { box in
@@ -123,7 +123,7 @@ import Testing
     }
   }
 
-  /// A header with a secret in it; whether it is asked for from now on.
+  /// A header that contains a secret, and the placeholder that asks for it from now on, if any.
   static let headers: [(name: String, asked: String?)] = [
     ("Cookie", nil), ("Authorization: Bearer", nil), ("X-CSRF-Token", nil), ("X-XSRF-TOKEN", nil),
     ("X-Auth-Token", nil), ("X-Access-Token", nil), ("X-Session-Token", nil),
@@ -144,7 +144,7 @@ import Testing
       let text = try #require(box.read("config/authctl/profiles/shop.toml"))
       #expect(text.contains(asked ?? "{app_key}") == (asked != nil), "\(text)")
       #expect(!text.contains("Bearer") && !text.contains("Basic"), "\(text)")
-      // The canary looks for the value in all that is shown and written.
+      // The canary searches for the value in all output and files.
       let login = try await box.run("login", "--from-curl", file, "-p", "shop")
       let isAsked = asked == "{app_key}"
       #expect(login.status == (isAsked ? 10 : asked == nil ? 0 : login.status), "\(login.stderr)")
@@ -172,7 +172,7 @@ import Testing
     }
   }
 
-  /// A second password, whatever it is called: it is left out, or the line is refused.
+  /// A second password of any name: it is dropped, or the line is refused.
   @Test(arguments: [
     "old_password", "new_password", "current_password", "password_old", "passwordNew", "old_pwd",
     "previous-password", "password_confirmation",
@@ -195,9 +195,9 @@ import Testing
     }
   }
 
-  // MARK: What is no such line
+  // MARK: Invalid lines
 
-  /// Text in place of a line and the beginning of what is said; `URL` is the API's.
+  /// Text instead of a line, and the start of the message; `URL` is the API's.
   static let mistakes: [(text: String, said: String)] = [
     ("", "there is no curl command"), ("\n \n", "there is no curl command"),
     ("wget http://h.example/login", "the command does not begin with curl"),
@@ -237,7 +237,8 @@ import Testing
     }
   }
 
-  /// Nothing in a line is run, expanded or opened; text of the terminal stays text.
+  /// Nothing in a line is executed, expanded or opened, and control characters do not reach the
+  /// terminal.
   @Test func nothingOfALineIsRun() async throws {
     try await Sandbox.with { box in
       let api = try tokens(box)
@@ -277,7 +278,7 @@ import Testing
         (["--from-curl", box.home], 1, "--from-curl: cannot read "),
         (["--from-curl", big], 2, "--from-curl: \(big) is larger than 64 KiB"),
         (["--from-curl"], 2, ""), (["--from-curl", ""], 1, ""),
-        // A password has no place on a command line.
+        // A password must not be on a command line.
         (["--from-curl", "curl http://127.0.0.1:1 -u ada:pw"], 1, "--from-curl: cannot read "),
       ] as [([String], Int32, String)] {
         let run = try await box.run(["login"] + words)

@@ -1,8 +1,8 @@
 import Testing
 
-/// Who hands a token to another program asks where it may go, as a request does: rule A1.
+/// Passing a token to another program requires the same origin check as a request: rule A1.
 @Suite struct HandOverTests {
-  /// Signed in to shop; then its profile names another server.
+  /// Runs `body` after a sign-in to shop and a change of its profile to another server.
   private func withMovedShop(
     _ body: (Sandbox, _ shop: Recorder, _ other: Recorder) async throws -> Void
   ) async throws {
@@ -119,7 +119,7 @@ import Testing
 
   // MARK: Two APIs
 
-  /// Two APIs with a session of each.
+  /// Two APIs with a session each.
   private struct Pair {
     let box: Sandbox
     let (shop, billing): (Recorder, Recorder)
@@ -145,7 +145,7 @@ import Testing
       try await box.signIn("billing")
     }
 
-    /// No token came to the other API.
+    /// Expects that no token reached the other API.
     func check(_ note: Comment) {
       #expect(Scene.holds(billing, shopSecrets) == [], note)
       #expect(Scene.holds(shop, billingSecrets) == [], note)
@@ -159,8 +159,8 @@ import Testing
     ["--env", "AUTHCTL_TOKEN", "--env-keep", "AUTHCTL_TOKEN_FOR_BILLING"],
   ]
 
-  /// Programs that use what they find, authctl's own among them. `$1` is authctl, `$2` and `$3` are
-  /// shop and billing; what each prints and how it ends is not looked at.
+  /// Programs that use the environment they inherit, also with authctl. `$1` is authctl, `$2` and
+  /// `$3` are shop and billing; their output and exit codes are not checked.
   private static let programs = #"""
     a=$1 shop=$2 billing=$3
     use='printf "Authorization: Bearer %s\n" "$AUTHCTL_TOKEN" | curl -sH @- "$AUTHCTL_URL/x"'
@@ -183,7 +183,7 @@ import Testing
     "$a" get -p shop /x
     """#
 
-  /// Options of `exec` × what it inherits × what its program runs.
+  /// Combines options of `exec`, inherited variables, and programs.
   @Test(arguments: options) func noTokenReachesAnotherAPI(_ options: [String]) async throws {
     try await Sandbox.with { box in
       let pair = try await Pair(box)
@@ -217,7 +217,7 @@ import Testing
     }
   }
 
-  /// What would take a token from its API, or put another's in its place.
+  /// Variables that would send a token to another API, or replace it with another's.
   @Test func whatSaysWhoseATokenIsCannotBeSet() async throws {
     try await Sandbox.with { box in
       let pair = try await Pair(box)
@@ -254,7 +254,7 @@ import Testing
 
   // MARK: Helpers
 
-  /// `AUTHCTL_TOKEN` is not given to an API that only its URL chose.
+  /// `AUTHCTL_TOKEN` is not given to an API that was chosen only by its URL.
   @Test(arguments: ["AUTHCTL_TOKEN", "AUTHCTL_TOKEN_FILE"])
   func helpersKeepATokenOfTheEnvironment(_ variable: String) async throws {
     try await Sandbox.with(.none) { box in
@@ -306,7 +306,7 @@ import Testing
     }
   }
 
-  /// `AUTHCTL_PROFILE` names a file; a URL chooses the one profile in the folder.
+  /// `AUTHCTL_PROFILE` names a file, while the URL would choose the only profile in the folder.
   @Test func aTokenOfAFileIsNotForTheOnlyProfile() async throws {
     try await Sandbox.with(.none) { box in
       let token = box.canary.make("access")

@@ -1,8 +1,7 @@
 import Glibc
 import Testing
 
-/// An environment that wants to get at secrets: rules B5, B8, B12, C6, C14, T6 and
-/// T7.
+/// Environments that try to expose secrets: rules B5, B8, B12, C6, C14, T6 and T7.
 @Suite struct HostileEnvironmentTests {
   static let isRoot = geteuid() == 0
   private static let nobody: uid_t = 65534
@@ -166,7 +165,7 @@ import Testing
 
   // MARK: Memory
 
-  /// A run that waits for an answer with a token in its memory.
+  /// A run with a token in memory that waits for a response.
   private func waiting(_ box: Sandbox, _ launch: [String] = []) async throws -> Child {
     let api = try box.recorder { _, _ in .hang }
     let words = [try Built.authctl(), "get", "--", "/"]
@@ -193,7 +192,7 @@ import Testing
       child.signal(signal)
       let run = try await child.finish()
       #expect(run.status == 128 + signal)
-      // The runtime of a program that is linked statically says this before its first line.
+      // The runtime of a statically linked program prints this at start.
       let runtime = "swift runtime: unable to locate swift-backtrace; disabling backtracing.\n"
       #expect(run.stdout == "" && ["", runtime].contains(run.stderr), "\(run.stderr)")
       #expect(box.files() == [])
@@ -207,7 +206,7 @@ import Testing
       let drop = [
         "/usr/bin/setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--",
       ]
-      // The binary may lie where that user cannot go.
+      // The other user may have no access to the folder of the binary.
       let copy = box.root + "/authctl"
       let made = try await box.run(try Built.authctl(), copy, program: "/bin/cp")
       #expect(made.status == 0)
@@ -227,7 +226,7 @@ import Testing
         directory: "/")
       #expect(other.stdout == "", "\(other.stderr)")
       #expect(other.stderr.split(separator: "\n").count >= 3)
-      // The same files of a process that has not closed itself can be read.
+      // For comparison: the same files of an unprotected process are readable.
       let plain = try box.start(
         Array(drop.dropFirst()) + ["/bin/sleep", "60"], program: drop[0], directory: "/")
       await plain.until { $0.commandLines.contains { $0.starts(with: "/bin/sleep".utf8) } }
@@ -317,7 +316,7 @@ import Testing
       ] {
         var info = stat()
         #expect(stat(path, &info) == 0)
-        // A group with other members than the owner.
+        // A group with members other than the owner.
         if Self.isRoot { #expect(chown(path, 0, 65534) == 0) }
         chmod(path, mode)
         let run = try await box.run("get", "/", env: ["AUTHCTL_TOKEN": "a-token"])

@@ -1,12 +1,12 @@
 import Glibc
 import Testing
 
-/// A file that is used where it lies decides nothing of how secrets travel without a yes, and a
-/// session goes by no other way than that of its sign-in (rule A3).
+/// A file used in place cannot change how secrets travel without confirmation, and a session uses
+/// only the network settings of its sign-in (rule A3).
 @Suite struct InPlaceTrustTests {
   private static let hint = "hint: read the file, then add --trust or set AUTHCTL_TRUST=1\n"
 
-  /// A proxy that reads what goes by it in clear.
+  /// A proxy that can read the traffic over plain HTTP.
   private static func readable(_ proxy: Recorder) -> String {
     "allow_http = true\nproxy = \"\(proxy.url)\""
   }
@@ -22,7 +22,7 @@ import Testing
     }
   }
 
-  // MARK: Before a yes
+  // MARK: Before confirmation
 
   @Test func nothingIsSentOrHandedOn() async throws {
     try await with { box, file, proxy in
@@ -55,7 +55,7 @@ import Testing
             #expect(run.stderr.hasSuffix(expected), "\(words): \(run.stderr)")
           }
         }
-        // A helper has to be told by -p.
+        // A helper gets its profile only from -p.
         if row.words[0] == "helper" { continue }
         let byVariable = try await box.run(
           row.words, stdin: row.stdin, env: row.env.merging(["AUTHCTL_PROFILE": file]) { $1 })
@@ -65,7 +65,7 @@ import Testing
       #expect(
         doctor.status == 1 && doctor.stdout.contains("is not trusted yet"), "\(doctor.stdout)")
       #expect(proxy.connections.count == 0)
-      // What only shows it needs no yes.
+      // Commands that only show it need no confirmation.
       for words in [
         ["profile", "show", file], ["profile", "check", file], ["status", "-p", file],
       ] {
@@ -92,7 +92,7 @@ import Testing
     }
   }
 
-  // MARK: A yes
+  // MARK: Confirmation
 
   @Test func trustLastsUntilAFileChanges() async throws {
     try await with { box, file, proxy in
@@ -107,7 +107,7 @@ import Testing
           env: env.merging(["AUTHCTL_PROFILE": file]) { $1 }
             .merging(extra) { $1 })
       }
-      // The variable is not remembered.
+      // Trust from the variable is not stored.
       #expect(try await get([], ["AUTHCTL_TRUST": "1"]).status == 0)
       #expect(try await get([], ["AUTHCTL_TRUST": "0"]).status == 10)
       #expect(try await get().status == 10)
@@ -121,7 +121,7 @@ import Testing
         #expect(run.status == 0 && run.stderr == "", "\(path): \(run.stderr)")
       }
       let count = proxy.connections.count
-      // Another file, the same at another place, or other authorities.
+      // A copy at another place, a changed profile and a changed CA file are not trusted.
       let copy = try box.write("home/team/copy.toml", text)
       #expect(try await box.run("get", "/x", "-p", copy, env: env).status == 10)
       try box.write("home/team/shop.toml", text + "# changed\n")
@@ -132,7 +132,7 @@ import Testing
       let changed = try await get()
       #expect(changed.status == 10 && changed.stderr.contains("is not trusted yet"))
       #expect(proxy.connections.count == count + 1)
-      // Where others can write the record, there is none.
+      // If others can write the record of trust, it is ignored.
       try box.write("home/team/ca.pem", "one\n")
       #expect(try await get().status == 0)
       chmod(box.stateHome + "/authctl/trust", 0o777)
@@ -150,7 +150,7 @@ import Testing
         #expect(no.status == 10, "\(no.screen)")
       }
       #expect(proxy.connections.count == 0)
-      // Wherever the notices go, what is agreed to stands above the question.
+      // Even without notices, the settings are shown before the question.
       let authctl = try Built.authctl()
       let quiet = try await box.terminal(
         ["-c", #""$0" get /x -q -p "$1" 2>/dev/null"#, authctl, file],
@@ -163,7 +163,7 @@ import Testing
       #expect(before.contains("warning: allow_http: "))
       let again = try await box.run("get", "/x", "-p", file, env: env)
       #expect(again.status == 0 && again.stderr == "", "\(again.stderr)")
-      // An import asks in the same way.
+      // Import asks in the same way.
       let imported = try await box.terminal(
         ["-c", #""$0" profile import -q shop "$1" 2>/dev/null"#, authctl, file],
         answers: [("[y/N] ", "y\n")], columns: 300, program: "/bin/sh")
@@ -194,7 +194,7 @@ import Testing
     }
   }
 
-  /// The name and password of the user's own proxies.
+  /// AUTHCTL_PROXY_USER is sent only to proxies that the user chose.
   @Test func proxyUserIsNotForAProxyOfTheFile() async throws {
     try await Sandbox.with(.none) { box in
       let proxy = try box.recorder(answering: { _, _ in .http(407, "") })
@@ -223,7 +223,8 @@ import Testing
 
   // MARK: Sessions
 
-  /// What was changed after the sign-in, in one's own folder or in a file in place.
+  /// Network settings changed after the sign-in, in the user's own folder or in a file used in
+  /// place.
   @Test(arguments: [false, true]) func changedWayGetsNothing(inPlace: Bool) async throws {
     try await Sandbox.with { box in
       let secrets = ["access", "refresh"].map { box.canary.make($0) }
@@ -271,7 +272,8 @@ import Testing
         let batch = try await box.run(
           "batch", "-p", name, stdin: "{\"url\":\"/x\"}\n", env: env)
         #expect(batch.status == 13, "\(batch.stdout)")
-        // It serves nothing any more: a sign-in is needed, for which nobody is there.
+        // The session can no longer be used: a sign-in is needed, and there is no terminal to ask
+        // on.
         let needed = try await box.run("login", "--if-needed", "-p", name, env: env)
         #expect(needed.status == 10, "\(needed.stderr)")
         let keeps = try await box.run("logout", "--require-revocation", "-p", name, env: env)
@@ -288,7 +290,7 @@ import Testing
     }
   }
 
-  /// Nobody has to trust a file to forget what it was used for.
+  /// `logout` does not require trust in the file.
   @Test func logoutForgetsWithoutTrust() async throws {
     try await Sandbox.with { box in
       let api = try box.recorder(

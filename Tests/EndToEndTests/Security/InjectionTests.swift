@@ -1,9 +1,8 @@
 import Testing
 
-/// Bytes that would change a request, wherever they come from: rules A4, A9, B2, C3, C4, C9
-/// and T3.
+/// Bytes that would change a request, from any source: rules A4, A9, B2, C3, C4, C9 and T3.
 @Suite struct InjectionTests {
-  /// What no header value may hold; the last ones are wrong as a whole.
+  /// Values that no header may have; the last ones are invalid as a whole.
   static let hostile: [(name: String, text: String)] = [
     ("CRLF", "x\r\nX-Evil: 1"), ("LF", "x\nX-Evil: 1"), ("CR", "x\rX-Evil: 1"),
     ("NUL", "x\u{0}X-Evil"), ("TAB", "x\tX-Evil"), ("ESC", "x\u{1B}[2JX-Evil"),
@@ -12,7 +11,7 @@ import Testing
     ("empty", ""),
   ]
 
-  /// Places in the answer to a sign-in from which the recipe fills a header.
+  /// Places in the sign-in response from which the recipe fills a header.
   static let places = ["access_token", "kept"]
 
   @Test(arguments: places) func serversValueThatNoHeaderHolds(_ place: String) async throws {
@@ -96,7 +95,7 @@ import Testing
     }
   }
 
-  /// What the user gives: refused with 2 before anything is sent.
+  /// The user's own values are refused with 2 before anything is sent.
   @Test func usersValueThatNoHeaderHolds() async throws {
     try await Sandbox.with { box in
       let api = try box.recorder(answering: Scene.routes(["POST /login": Scene.tokens("good")]))
@@ -118,7 +117,8 @@ import Testing
             "tenant=" + row.text,
           ])
         }
-        // A user's own header may hold a TAB and what is not ASCII; blanks around it are cut off.
+        // A user's own header may contain a TAB and non-ASCII characters; surrounding blanks are
+        // removed.
         let isFree = [
           "TAB", "U+0085", "U+2028", "U+00E9", "leading space", "trailing space", "empty",
         ]
@@ -293,7 +293,7 @@ import Testing
       "[session]\nrefused = [429]\n", "[session]\nrefused = [302]\n",
       "[session]\nexpired = [407]\n",
       "[login]\npath = \"/l\"\npassword_command = \"id\"\n", "command = \"id\"\n",
-      // Rule C9: no secret stands in a profile.
+      // Rule C9: a profile contains no secret.
       "[request]\nheaders = { Authorization = \"Bearer abc\" }\n",
       "[request]\nheaders = { X-Api-Key = \"abc\" }\n",
       "[request]\nheaders = { Cookie = \"a=b\" }\n",

@@ -1,7 +1,7 @@
 import Testing
 
-/// No secret in files outside of the keyring, in output, or in a command line, whatever is run:
-/// rules B3, B7, B12, B15 and T1. The sandbox's canary looks everywhere at its end.
+/// No secret in files outside of the keyring, in output, or in a command line, for any command:
+/// rules B3, B7, B12, B15 and T1. The sandbox's canary searches everywhere at the end.
 @Suite struct LeakTests {
   private static let recipe = """
     [login]
@@ -40,7 +40,7 @@ import Testing
       ]
       var secret: [String: String] = [:]
       for name in names {
-        // What breaks encoders; headers and cookies take less.
+        // Characters that need escaping; headers and cookies allow fewer.
         let isFree = name == "password" || name == "client"
         secret[name] = box.canary.make(name, suffix: isFree ? #""&+\#u{E9}/\"# : "")
       }
@@ -102,10 +102,10 @@ import Testing
           if words == ["refresh"] { #expect(try await box.run("login", env: env).status == 0) }
         }
       }
-      // In the head of `-i` is masked what the recipe names; the rest of it is data.
+      // `-i` masks headers that the recipe names; everything else is data.
       let head = try await box.run("get", "/x", "-i", env: env, mayPrint: [of("query")])
       #expect(head.stdout.contains("\r\nuid: ***\r\nSet-Cookie: ***\r\nLocation: /next?"))
-      // `token` alone prints, and the token alone.
+      // Only `token` prints it, and prints nothing else.
       let token = try await box.run("token", env: env, mayPrint: [of("access")])
       #expect(token.stdout == of("access") + "\n")
       #expect(token.stderr == "")
@@ -114,7 +114,7 @@ import Testing
       #expect(!json.stderr.contains(of("access")))
       #expect(try await box.run("logout", "-vv", env: env).status == 0)
 
-      // The test has teeth: all of them were there (as JSON, without what is escaped in it).
+      // The test is effective: all secrets were sent (in JSON, except for escaped characters).
       let sent = names.filter {
         find(Array(of($0).utf8.prefix($0.utf8.count + 25)), in: api.bytes) != nil
       }
@@ -124,7 +124,7 @@ import Testing
     }
   }
 
-  /// A server that says back, where a person might see it, which secrets it was told.
+  /// Repeats the secrets of the request in places that a user may see.
   private static func echo(
     _ secrets: [String], in request: [UInt8], _ headers: [(String, String)]
   ) -> Recorder.Answer {
@@ -185,7 +185,7 @@ import Testing
     }
   }
 
-  /// A mask that follows a short secret through the text would tell it.
+  /// Masking a short secret throughout the text would reveal it.
   @Test func outputDoesNotTellShortPasswordsApart() async throws {
     try await Sandbox.with { box in
       let api = try box.recorder(

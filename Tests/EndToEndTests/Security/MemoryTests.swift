@@ -1,11 +1,11 @@
 import Glibc
 import Testing
 
-/// What is left in memory of a password once it has been sent: rule C13.
+/// Copies of a password in memory after it was sent: rule C13.
 @Suite(.enabled(if: geteuid() == 0, "reads another process's memory: needs root"))
 struct MemoryTests {
-  /// The process has got its token and waits for the keyring, which has stopped answering: the
-  /// password has had its use.
+  /// The process has its token and waits for the keyring, which is stopped: the password is no
+  /// longer needed.
   @Test func passwordIsWipedAfterItsUse() async throws {
     try await Sandbox.with { box in
       let password = box.canary.make("password")
@@ -25,16 +25,16 @@ struct MemoryTests {
         )
       }
       #expect(Scene.holds(api, [password]) == [password])
-      // It is this process and the right moment: what must be stored is there.
+      // The token, which must still be stored, shows that process and moment are right.
       #expect(token > 0)
-      // The one that is left is libcurl's: its buffer of the request, given back as it was.
+      // One copy may remain in libcurl's request buffer, which it frees without wiping.
       #expect(body <= 1)
       box.continueKeyring()
       #expect(try await child.finish().status == 0)
     }
   }
 
-  /// Waits until the lock of the session was made and the process has slept for a while.
+  /// Waits until the lock of the session exists and the process has been asleep for a while.
   private static func waitForRest(_ child: Child, locks: String) throws {
     let start = monotonicMilliseconds()
     var (quiet, last) = (0, "")
@@ -53,7 +53,7 @@ struct MemoryTests {
     }
   }
 
-  /// How often `needle` stands in the writable memory of `pid`.
+  /// Counts `needle` in the writable memory of `pid`.
   private static func count(_ needle: [UInt8], in pid: pid_t) throws -> Int {
     guard let maps = readFile("/proc/\(pid)/maps") else { throw HarnessError("no maps of \(pid)") }
     let memory = open("/proc/\(pid)/mem", O_RDONLY | O_CLOEXEC)

@@ -1,6 +1,6 @@
 import Testing
 
-/// Where a credential may go at all: rules A1, A2, A7, A8, B18.
+/// Where a credential may be sent: rules A1, A2, A7, A8, B18.
 @Suite struct OriginTests {
   // MARK: Rule A1
 
@@ -40,7 +40,7 @@ import Testing
         #expect(a.connections.count - before.0 == (row.reaches == "a" ? 1 : 0), note)
         #expect(b.connections.count - before.1 == (row.reaches == "b" ? 1 : 0), note)
       }
-      // One profile alone: it is the one, and no other origin.
+      // The only profile is chosen, but only for its own origin.
       #expect(try await box.run("profile", "remove", "b").status == 0)
       let foreign = try await box.run("get", b.url + "/", env: ["AUTHCTL_TOKEN": token])
       #expect(foreign.status == 13, "\(foreign.stderr)")
@@ -80,7 +80,7 @@ import Testing
 
   // MARK: Rule A2
 
-  /// What is written into the profile after the sign-in, and which commands must refuse then.
+  /// A change of the profile after the sign-in, and the commands that must then refuse.
   struct Change: Sendable, CustomTestStringConvertible {
     var name: String
     var profile: @Sendable (_ a: String, _ b: String) -> String
@@ -150,7 +150,7 @@ import Testing
       try await box.signIn("shop")
       #expect(try await box.run("get", "-p", "shop", b.url + "/x").status == 0)
       #expect(Scene.holds(b, [access, refresh]) == [access])
-      // What the profile no longer says is over, whatever the session holds.
+      // An origin removed from the profile is refused, whatever the session contains.
       try box.profile("shop", Scene.profile(a.url))
       let run = try await box.run("get", "-p", "shop", "-u", Scene.account, b.url + "/x")
       #expect(run.status == 13)
@@ -158,7 +158,7 @@ import Testing
     }
   }
 
-  /// `allow_origins` alone makes nobody a place for passwords and refresh tokens.
+  /// `allow_origins` does not permit sending passwords or refresh tokens there.
   @Test func pathElsewhereNeedsASignInOrigin() async throws {
     try await Sandbox.with { box in
       let password = box.canary.make("password")
@@ -208,7 +208,7 @@ import Testing
     }
   }
 
-  /// Hosts that are, or may be, this machine, but are not literally so; and one that is not.
+  /// Hosts that are or may be this machine but are not literally loopback, and one that is not.
   static let notLoopback: [(host: String, status: Int32)] = [
     ("localhost.", 2), ("0", 13), ("0.0.0.0", 13), ("[::ffff:127.0.0.1]", 13), ("[::]", 13),
     ("foo.localhost", 13), ("192.0.2.1", 13), ("api.invalid", 13), ("[2001:db8::1]", 13),
@@ -265,7 +265,7 @@ import Testing
       try box.write("config/x.toml", "url = \"\(api.url)\"\n")
       let before = box.files()
       for (index, name) in names.enumerated() {
-        // A value with a slash names a file, of which there is none in this folder.
+        // A value with a slash names a file, which does not exist in this folder.
         let others = [
           ["profile", "add", "--", name, api.url], ["profile", "show", "--", name],
           ["profile", "remove", "--", name], ["profile", "default", "--", name],

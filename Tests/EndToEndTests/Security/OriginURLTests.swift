@@ -1,12 +1,12 @@
 import Testing
 
-/// Which socket gets a request, by how the URL is spelled: rules A8 and T2. `P` in a target stands
-/// for the port, which is the same on all addresses.
+/// Which socket receives a request, by the spelling of its URL: rules A8 and T2. `P` in a target is
+/// replaced by the port, which is the same on all addresses.
 @Suite struct OriginURLTests {
   struct Row {
     var target: String
     var status: Int32
-    /// The address that gets the one connection.
+    /// The only address that receives a connection.
     var goesTo: String?
     init(_ target: String, _ status: Int32, _ goesTo: String? = nil) {
       self.target = target
@@ -17,7 +17,7 @@ import Testing
 
   private static let home = "127.0.0.1"
 
-  /// With a credential of http://127.0.0.1:P.
+  /// With a credential for http://127.0.0.1:P.
   static let withCredential: [Row] = [
     // Spellings of the origin itself.
     Row("http://127.0.0.1:P/x", 0, home), Row("hTtp://127.0.0.1:P/x", 0, home),
@@ -39,7 +39,7 @@ import Testing
     Row("http://x.127.0.0.1.invalid:P/", 13), Row("http://LocalHost:P/x", 13),
     Row("http://[0:0:0:0:0:0:0:1]:P/x", 13), Row("http://[::ffff:127.0.0.1]:P/x", 13),
     Row("http://\u{430}pi.invalid:P/", 13), Row("http://xn--pi-6kc.invalid:P/", 13),
-    // Refused wherever they come from.
+    // Refused from any source.
     Row("http://127.0.0.1.:P/x", 2), Row("http://localhost.:P/", 2), Row("http://:P/x", 2),
     Row("http:///127.0.0.1:P/x", 2), Row("http:/127.0.0.1:P/x", 2), Row("http:127.0.0.1:P/x", 2),
     Row("http:////127.0.0.1:P/x", 2), Row("http:\\\\127.0.0.1:P/x", 2),
@@ -92,7 +92,8 @@ import Testing
     }
   }
 
-  /// Without a credential every URL may be asked: the socket must be the one that the URL names.
+  /// Without a credential any URL may be requested: the connection must go to the address in the
+  /// URL.
   static let anonymous: [Row] = [
     Row("http://127.0.0.1:P/x", 0, home), Row("http://127.0.0.2:P/x", 0, "127.0.0.2"),
     Row("http://[::1]:P/x", 0, "::1"), Row("http://[0:0::0:1]:P/x", 0, "::1"),
@@ -119,7 +120,7 @@ import Testing
     }
   }
 
-  /// `url` and origins of a profile, as they are written.
+  /// A profile accepts only plain origins in `url` and in its lists of origins.
   @Test func profileTakesOriginsThatAreNothingElse() async throws {
     let urls = [
       "http://127.0.0.1:1@h/", "https://u:p@h", "https://h?x=1", "https://h#f", "ftp://h", "//h",

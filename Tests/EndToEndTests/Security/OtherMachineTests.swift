@@ -1,9 +1,9 @@
 import Glibc
 import Testing
 
-/// A peer that is not this machine, under the names of this one (rule A7): over plain HTTP it sees
-/// no request that should carry a credential. In a network namespace of its own, where the address
-/// of the other machine is real and nothing leaves.
+/// Another machine under a name of this one (rule A7): over plain HTTP it receives no request with
+/// a credential. Runs in a private network namespace, where the other machine's address is real and
+/// nothing leaves.
 @Suite(
   .enabled(
     if: geteuid() == 0 && access("/usr/sbin/ip", X_OK) == 0,
@@ -11,7 +11,8 @@ import Testing
 struct OtherMachineTests {
   private static let peer = "10.213.77.2"
 
-  /// The peer: answers everything, and keeps what it got. Only perl-base is there on any Debian.
+  /// The other machine's server: answers everything and records it. Uses perl-base, which every
+  /// Debian has.
   private static let server = #"""
     use Socket;
     socket(my $listener, PF_INET, SOCK_STREAM, 0) or die;
@@ -37,7 +38,7 @@ struct OtherMachineTests {
     exit $status
     """#
 
-  /// Runs authctl where the peer is; what the peer saw is in `seen`.
+  /// Runs authctl in that network; `seen` is what the other machine received.
   private func run(
     _ box: Sandbox, _ words: [String], stdin: String? = nil, env: [String: String?] = [:]
   ) async throws -> (run: Run, seen: String) {
@@ -96,7 +97,7 @@ struct OtherMachineTests {
         "http://foo.localhost:8080", ["--resolve", "foo.localhost:8080:\(Self.peer)"], [:],
         "authctl: refused to send a credential in clear to http://foo.localhost", 13
       ),
-      // Nothing listens on this machine's own 8080, and that is where they go.
+      // They go to port 8080 of this machine, where nothing listens.
       (
         "http://localhost:8080", [], ["http_proxy": "http://" + there], "authctl: cannot reach", 7
       ),

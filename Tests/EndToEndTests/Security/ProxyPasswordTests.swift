@@ -1,8 +1,8 @@
 import Testing
 
-/// Passwords of proxies, which stand in variables as they please: rule B3.
+/// Proxy passwords in environment variables, in any spelling: rule B3.
 @Suite struct ProxyPasswordTests {
-  /// libcurl shows the whole address in its remarks, and refuses some of these with it.
+  /// libcurl prints the whole URL in its messages, even if it refuses the URL.
   @Test(arguments: [
     "http://user:%@HOST", "http://user:%/x@HOST", "http://user:a/%@HOST", "user:%@HOST",
     "http://user:p@%@HOST", "http://user:%?x@HOST", "http://user:%#x@HOST", "http://%@HOST",
@@ -12,7 +12,7 @@ import Testing
     try await Sandbox.with(.none) { box in
       let proxy = try box.recorder(answering: { _, _ in .http(407, "") })
       try box.profile("shop", "url = \"https://api.invalid\"\n")
-      // A short one is known by its place alone.
+      // A short password is recognised only by its place.
       for password in [box.canary.make("proxy"), "q7z"] {
         let address = form.replacing("%%", with: password + "%").replacing(
           "%@", with: password + "@"

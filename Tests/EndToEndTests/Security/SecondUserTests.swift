@@ -1,14 +1,14 @@
 import Glibc
 import Testing
 
-/// Two users of one machine, neither of them root: what the one has made is not taken by the other
-/// for his own, and what is the one's the other cannot read. Skipped where nobody can become them.
+/// Two users of one machine, neither of them root: neither accepts the other's files as their own,
+/// nor can read the other's. Skipped unless the test can become both users.
 @Suite(.enabled(if: HostileEnvironmentTests.isRoot, "needs root to be two other users"))
 struct SecondUserTests {
   private static let ada: uid_t = 54_321
   private static let eve: uid_t = 54_322
 
-  /// A sandbox of Ada's that everybody may walk through, with a copy of authctl.
+  /// A sandbox of Ada's that every user may traverse, with a copy of authctl.
   private struct Home: Sendable {
     let box: Sandbox
     let api: Recorder
@@ -29,7 +29,7 @@ struct SecondUserTests {
         env: variables.merging(env) { $1 }, program: "/usr/bin/setpriv", directory: "/")
     }
 
-    /// authctl as Ada.
+    /// Runs authctl as Ada.
     func ada(
       _ words: String..., stdin: String? = nil, env: [String: String?] = [:]
     ) async throws -> Run {
@@ -70,7 +70,7 @@ struct SecondUserTests {
     try #require(login.status == 0, "\(login.stderr)", sourceLocation: sourceLocation)
   }
 
-  /// Session, lock, trust, profile, token file and the process itself.
+  /// Covers session, lock, trust, profile, token file and the process itself.
   @Test func nothingOfTheFirstCanBeRead() async throws {
     try await with { home in
       try await signIn(home)
@@ -80,7 +80,7 @@ struct SecondUserTests {
       let get = try await home.ada(
         "get", "/x", "-p", trusting, "--trust", env: ["AUTHCTL_TOKEN": "a-token-of-ada"])
       #expect(get.status == 0, "\(get.stderr)")
-      // All that is Ada's, and a token that a program of hers is running with.
+      // Ada's files, and the token of a program that she runs.
       let child = try home.box.start(
         ["--reuid=\(Self.ada)", "--regid=\(Self.ada)", "--clear-groups", "--", home.authctl]
           + ["exec", "-p", "shop", "--file", "--", "/bin/sh", "-c", "echo up; exec sleep 60"],
@@ -105,7 +105,7 @@ struct SecondUserTests {
     }
   }
 
-  /// Whatever of it belongs to Eve: nothing is sent, and nothing put there.
+  /// If any of these belongs to Eve, nothing is sent and nothing is written there.
   @Test(
     arguments: [
       ("config/authctl", 2), ("config/authctl/profiles", 2),
@@ -120,9 +120,9 @@ struct SecondUserTests {
       home.give("config/authctl/config.toml", to: Self.ada)
       let count = home.api.connections.count
       home.give(path, to: Self.eve)
-      // It is readable and, as far as folders go, open to her: it was Eve who made it so.
+      // Eve makes it readable, and a folder writable, for everyone.
       chmod(home.box.root + "/" + path, path.contains(".toml") ? 0o644 : 0o777)
-      // Without locks a sign-in can be made and not kept.
+      // Without locks, login signs in but cannot store the session.
       let login = path.hasSuffix("locks") ? [] : [["login", "-u", "ada", "--password-stdin"]]
       for words in [["refresh"]] + login {
         let run = try await home.run(
@@ -134,7 +134,7 @@ struct SecondUserTests {
     }
   }
 
-  /// A file in place, its folder, and the record of trust.
+  /// Covers a file used in place, its folder, and the record of trust.
   @Test func filesInPlaceOfTheSecond() async throws {
     try await with { home in
       let file = try home.box.write(
@@ -161,7 +161,7 @@ struct SecondUserTests {
     }
   }
 
-  /// The runtime directory and the folder of `--token-dir`: the file with the token is not in them.
+  /// Neither the runtime directory nor the folder of `--token-dir` receives the token file.
   @Test func tokenFileIsNotPutIntoAFolderOfTheSecond() async throws {
     try await with { home in
       try await signIn(home)
@@ -172,7 +172,7 @@ struct SecondUserTests {
         #expect(run.status == 125, "\(run.stderr)")
         #expect(run.stderr.contains("there is no runtime directory"), "\(run.stderr)")
       }
-      // As in /dev/shm: everybody may write there, and Eve was first.
+      // A folder like /dev/shm, in which everyone may write and Eve was first.
       try #require(mkdir(home.box.root + "/shared", 0o777) == 0)
       chmod(home.box.root + "/shared", 0o1777)
       try #require(mkdir(home.box.root + "/shared/authctl-exec", 0o777) == 0)
@@ -191,7 +191,7 @@ struct SecondUserTests {
     }
   }
 
-  /// Files that a variable or an option names.
+  /// Covers files that a variable or an option names.
   @Test func secretsOfTheSecondAreNotRead() async throws {
     try await with { home in
       let file = try home.box.write("eve", String(repeating: "ab", count: 32) + "\n", mode: 0o644)
@@ -220,7 +220,7 @@ struct SecondUserTests {
     }
   }
 
-  /// `sudo -E`: root with the folders of another user puts nothing into them and obeys none of them.
+  /// `sudo -E`: root with another user's folders neither writes to them nor follows their settings.
   @Test func rootWithTheFoldersOfAUser() async throws {
     try await with { home in
       try await signIn(home)

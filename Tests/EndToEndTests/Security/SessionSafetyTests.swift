@@ -1,12 +1,12 @@
 import Glibc
 import Testing
 
-/// Sessions against slow, hostile and endless servers, and against whoever writes the keyring:
-/// rules B1, B4, B5, B6, B8, B12.
+/// Sessions with slow, hostile and endless servers, and with others who write to the keyring: rules
+/// B1, B4, B5, B6, B8, B12.
 @Suite struct SessionSafetyTests {
   // MARK: Rules B1 and B8
 
-  /// A renewal is under way while the session is ended or replaced.
+  /// The session is ended or replaced during a renewal.
   @Test(arguments: ["logout", "login"])
   func slowRenewalBringsNothingBack(_ command: String) async throws {
     try await Sandbox.with { box in
@@ -39,7 +39,7 @@ import Testing
     }
   }
 
-  /// A request is under way whose answer brings new values.
+  /// The session is ended or replaced during a request whose response has new values.
   @Test(arguments: ["logout", "login"])
   func lateAnswerBringsNothingBack(_ command: String) async throws {
     try await Sandbox.with { box in
@@ -111,7 +111,7 @@ import Testing
       let item = try #require(try await box.items().first)
       let secret = try #require(item.secret)
       var attributes = item.attributes
-      // The secret under another account, under another profile, and something else altogether.
+      // The secret under another account or profile, and unrelated data.
       for (name, value) in [("account", "bob"), ("profile", "other")] {
         attributes = item.attributes
         attributes[name] = value
@@ -129,7 +129,7 @@ import Testing
         #expect(run.status == 12, "\(words): \(run.stderr)")
         #expect(run.stdout == "")
       }
-      // Two items for one session: nobody can tell which one is meant.
+      // Two items for one session: it is unclear which one is meant.
       attributes = item.attributes
       attributes["origin"] = "https://evil.example"
       try await box.store(attributes: attributes, secret: secret)
@@ -242,7 +242,7 @@ import Testing
         let run = try await box.run(
           "login", "-p", "shop", "-u", "ada", "--password-stdin", stdin: "a password")
         #expect(run.status == status, "\(index): \(run.stderr.prefix(300))")
-        // A sign-in is never sent again.
+        // A sign-in is never retried.
         #expect(api.connections.count == index + 1)
         #expect(run.stderr.utf8.count < 2000)
       }

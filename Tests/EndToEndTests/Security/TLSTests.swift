@@ -6,7 +6,7 @@ import Testing
 struct TLSTests {
   private static let env: [String: String?] = ["AUTHCTL_TOKEN": "a-token"]
 
-  /// A next page in clear is refused, though the profile allows its origin (rule A12).
+  /// A next page over plain HTTP is refused, although the profile allows its origin (rule A12).
   @Test func nextPageInClear() async throws {
     try await Sandbox.with(.none) { box in
       let own = try await box.certificate("own")
@@ -55,10 +55,10 @@ struct TLSTests {
           words: ["-p", "shop"], env: ["CURL_CA_BUNDLE": "", "SSL_CERT_FILE": own + ".pem"],
           status: 0),
         Row(words: ["-p", "pinned"], status: 0),
-        // The environment does not beat the profile's private authority, the command line does.
+        // The environment does not override the profile's private authority; the command line does.
         Row(words: ["-p", "pinned"], env: ["CURL_CA_BUNDLE": other + ".pem"], status: 0),
         Row(words: ["-p", "pinned", "--cacert", other + ".pem"], status: 8),
-        // A certificate of another host.
+        // A certificate for another host.
         Row(words: ["-p", "name", "--cacert", own + ".pem"], status: 8),
       ]
       for row in rows {
@@ -74,12 +74,12 @@ struct TLSTests {
     }
   }
 
-  /// An authority that the administrator has added to the system's bundle and not to the hashed
-  /// folder beside it, which is looked into first.
+  /// An authority that the administrator has added to the system's bundle but not to the hashed
+  /// folder, which is searched first.
   @Test func authorityOfTheBundleAlone() async throws {
     try await Sandbox.with(.none) { box in
       let bundle = "/etc/ssl/certs/ca-certificates.crt"
-      // A file system of its own, where nothing else sees the other bundle.
+      // A private mount namespace, so that no other process sees the changed bundle.
       let place = [
         "-rm", "sh", "-ec", "mount --bind \"$1\" \(bundle); shift; exec \"$@\"", "sh",
         box.root + "/bundle.pem",
@@ -114,7 +114,8 @@ struct TLSTests {
     try await Sandbox.with(.none) { box in
       let listening = try Sockets.listen(at: "127.0.0.1", port: 0)
       startThread {
-        // The whole of what was sent is read; then one byte, and the close becomes a reset.
+        // The first connection reads the whole request; the second reads one byte, so that closing
+        // it sends a reset.
         for most in [65_536, 1] {
           let peer = accept(listening.socket, nil, nil)
           var bytes = [UInt8](repeating: 0, count: most)
@@ -163,7 +164,7 @@ struct TLSTests {
       let refresh = box.canary.make("refresh")
       let server = try await box.tlsServer(try await box.certificate("own"))
       try box.profile("shop", Scene.profile(server.url))
-      // {"alg":"none"} . {"exp":1000000000} . x: a token that has ended long ago.
+      // {"alg":"none"} . {"exp":1000000000} . x: an expired token.
       let token = "eyJhbGciOiJub25lIn0.eyJleHAiOjEwMDAwMDAwMDB9.eA"
       let login = try await box.run(
         "login", "-p", "shop", "-u", "ada", "--token-stdin", "--refresh-token-stdin",
@@ -189,7 +190,7 @@ struct TLSTests {
     }
   }
 
-  // MARK: What doctor says
+  // MARK: Output of doctor
 
   @Test(arguments: [(10, "warn", "9 days"), (16, "ok", "15 days"), (1, "warn", "23 h")])
   func certificateThatEnds(_ days: Int, _ result: String, _ left: String) async throws {
@@ -207,7 +208,8 @@ struct TLSTests {
           \(result)\(result == "ok" ? "  " : "")  shop      certificate ends in \(left) (\(end))
 
           """), "\(text)")
-      // The profile's authority is the only one (rule B13); without it there is none that is known.
+      // The profile's authority is the only one (rule B13); without it the certificate is not
+      // trusted.
       let other = try await DoctorTests.text(box, env: ["CURL_CA_BUNDLE": own + ".key"], status: 1)
       #expect(other.contains("certificate ends in \(left)"))
       try box.profile("shop", "url = \"\(server.url)\"\n")

@@ -1,12 +1,13 @@
 import Testing
 
-/// What reaches a terminal when a server, a profile or an account's name tries to act on it (rule
-/// B4): no control byte but authctl's own colours, and JSON that stays the same JSON.
+/// Output to a terminal when a server, a profile or an account name tries to control it (rule B4):
+/// no control characters except authctl's own colours, and JSON with unchanged values.
 @Suite struct TerminalTests {
-  /// Clears the screen by C1, sets the clipboard, turns the writing direction, hides, goes back.
+  /// Clears the screen with C1, sets the clipboard, reverses the text direction, hides text, moves
+  /// back.
   private static let evil =
     "a\u{9B}2J\u{7F}\u{1B}]52;c;eA==\u{7}\u{202E}b\u{2028}\u{200B}\u{E0041}\rc"
-  /// Of it, what may stand in a header or in TOML as it is.
+  /// The part of `evil` that may be unescaped in a header or in TOML.
   private static let quiet = "a\u{9B}2J\u{202E}b\u{2028}\u{200B}\u{E0041}c"
   /// The JSON of `evil` with escapes only where RFC 8259 requires them.
   private static let json =
@@ -29,10 +30,10 @@ import Testing
     }
   }
 
-  /// A name that an account may have: without control characters.
+  /// A name that an account may have: it has no control characters.
   private static let account = "ada\u{202E}b\u{2028}\u{200B}\u{E0041}c"
 
-  /// The profile `shop`, and a session of `account`.
+  /// Writes the profile `shop` and stores a session of `account`.
   private static func prepare(_ box: Sandbox) async throws -> Recorder {
     let api = try box.recorder(answering: script)
     try box.profile(
@@ -47,13 +48,13 @@ import Testing
     return api
   }
 
-  /// The characters that a terminal was sent and should not have been.
+  /// Characters sent to the terminal that could control it.
   private static func acting(_ bytes: [UInt8]) -> [String] {
     guard let text = String(validating: bytes, as: UTF8.self) else { return ["invalid UTF-8"] }
     let scalars = Array(text.replacing(#/\u{1B}\[[0-9;]*m/#, with: "").unicodeScalars)
     return scalars.indices.compactMap { index in
       let scalar = scalars[index]
-      // The terminal's driver puts a CR before each LF, also where a header has one already.
+      // The terminal driver puts a CR before each LF, even if a header line already has one.
       let next = scalars[(index + 1)...].first { $0 != "\r" }
       let isLineEnd = scalar == "\n" || scalar == "\r" && next == "\n"
       let isActing =
@@ -105,7 +106,7 @@ import Testing
     }
   }
 
-  /// Escapes instead of other characters: whoever copies it from a terminal has the same value.
+  /// Escapes replace other characters, so that JSON copied from a terminal has the same value.
   @Test func jsonOnATerminalIsTheJSONOfAPipe() async throws {
     try await Sandbox.with { box in
       _ = try await Self.prepare(box)
@@ -121,7 +122,7 @@ import Testing
         }
         #expect(piped.status == 0 && shown.status == 0, "\(command): \(piped.stderr)")
         #expect(try lines(shown.screen) == lines(piped.stdout), "\(command)")
-        // A pipe gets the characters themselves.
+        // A pipe receives the characters themselves.
         #expect(piped.stdout.unicodeScalars.contains("\u{2028}"), "\(command)")
       }
     }

@@ -1,6 +1,6 @@
 import Testing
 
-/// What stands before the `@` of a URL may be a password: no message repeats it (rule B7).
+/// The part of a URL before the `@` may be a password: no message repeats it (rule B7).
 @Suite struct UserInformationTests {
   private static let addresses = [
     "http://USER:SECRET@127.0.0.1:9/", "HTTP://USER:SECRET@127.0.0.1:9/x?y#z",
@@ -52,7 +52,7 @@ import Testing
       try box.profile("shop", Scene.profile("http://127.0.0.1:9"))
       for (env, words) in Self.variables + Self.commands.map({ ([:], $0) }) {
         let words = words.map { $0.replacing("URL", with: address) }
-        // Not the names: they hold URL too.
+        // Only the values: the names contain URL too.
         var variables: [String: String?] = ["AUTHCTL_TOKEN": "a-token"]
         for (name, value) in env { variables[name] = value.replacing("URL", with: address) }
         for errors in ["text", "json"] {
@@ -80,13 +80,13 @@ import Testing
           hint: authctl help status
 
           """)
-      // An address is no user information.
+      // An e-mail address is not user information.
       let account = try await box.run("get", "-p", "ada@shop.example", "/x")
       #expect(account.stderr.contains("\"ada@shop.example\""), "\(account.stderr)")
     }
   }
 
-  /// What is printed to be pasted is the command itself, in one line: an account may have a colon.
+  /// A command printed for pasting is complete and on one line: an account may contain a colon.
   @Test func printedCommandsAreNotMasked() async throws {
     try await Sandbox.with { box in
       let script = Script()

@@ -1,8 +1,8 @@
 import Testing
 
-/// The runner of conversations itself: one that must fail does, and says where.
+/// Tests of the conversation runner: a wrong conversation fails and names the line.
 @Suite struct ConversationTests {
-  /// A conversation that is as it must be.
+  /// A correct conversation.
   private static let good = """
     # The preset json.
     url: /v2
@@ -34,10 +34,10 @@ import Testing
 
   struct Twist: Sendable, CustomTestStringConvertible {
     var testDescription: String
-    /// What stands in the place of what.
+    /// The text to replace, and its replacement.
     var old: String
     var new: String
-    /// How each complaint begins.
+    /// The start of each complaint.
     var complaints: [String]
 
     init(_ name: String, _ old: String, _ new: String, _ complaints: String...) {

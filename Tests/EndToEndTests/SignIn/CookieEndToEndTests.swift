@@ -1,6 +1,6 @@
 import Testing
 
-/// Cookies that a recipe keeps: rule A10.
+/// Cookies that a recipe stores: rule A10.
 @Suite struct CookieEndToEndTests {
   private static let keeps = #"""
     cookies = true
@@ -17,7 +17,7 @@ import Testing
     .http(200, #"{"access_token":"good"}"#, headers: lines.map { ("Set-Cookie", $0) })
   }
 
-  /// What a sign-in sets (N: a name of the row's own), and what of it is sent to /app/x then.
+  /// The cookies of a sign-in (N: a name unique to the row), and those then sent to /app/x.
   static let rows: [(set: [String], sent: String?)] = [
     (["N=1"], "N=1"), (["N=1; Path=/"], "N=1"), (["N=1; Path=/app"], "N=1"),
     (["N=1; Path=/ap"], nil), (["N=1; Path=/app/x/y"], nil), (["N=1; Path=/other"], nil),
@@ -39,7 +39,7 @@ import Testing
     try await Sandbox.with { box in
       let lines = Self.rows.enumerated().flatMap { index, row in
         row.set.map { line in
-          // The attributes keep their letters.
+          // Do not rename in the attributes.
           let parts = line.split(separator: ";", maxSplits: 1, omittingEmptySubsequences: false)
           return named(String(parts[0]), index) + (parts.count > 1 ? ";" + parts[1] : "")
         }
@@ -69,7 +69,7 @@ import Testing
             headers: [("Set-Cookie", "sid=\(cookie); Path=/; Domain=127.0.0.1")])
           : .http(200, "{}")
       }
-      // Allowed to have the token; cookies are not shared.
+      // B may receive the token, but cookies are not shared.
       let b = try box.recorder { _, _ in
         .http(200, "{}", headers: [("Set-Cookie", "sid=planted; Path=/")])
       }
@@ -81,7 +81,7 @@ import Testing
         #expect(try await box.run("get", "-p", "shop", b.url + "/").status == 0)
       }
       #expect(Scene.holds(b, [access, cookie]) == [access])
-      // B's own cookie is B's alone.
+      // B's cookie is sent only to B.
       #expect(Self.sent(b) == "sid=planted")
       #expect(try await box.run("get", "-p", "shop", "/").status == 0)
       #expect(Self.sent(a) == "sid=\(cookie)")

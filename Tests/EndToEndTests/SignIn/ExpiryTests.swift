@@ -1,7 +1,7 @@
 import Glibc
 import Testing
 
-/// When a session ends: design 5 and 6, rules B5 and B6.
+/// When a session expires: design 5 and 6, rules B5 and B6.
 @Suite struct ExpiryTests {
   private func base64URL(_ text: String) -> String {
     let letters = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
@@ -21,7 +21,7 @@ import Testing
     base64URL(#"{"alg":"HS256","typ":"JWT"}"#) + "." + base64URL(payload) + ".c2lnbmF0dXJl"
   }
 
-  /// What `status --json` tells of the one session.
+  /// The only session in `status --json`.
   private func status(_ box: Sandbox) async throws -> JSON {
     let run = try await box.run("status", "--json")
     try #require(run.status == 0, "\(run.stderr)")
@@ -31,7 +31,7 @@ import Testing
 
   @Test func everyFormOfExpiryIsUnderstood() async throws {
     try await Sandbox.with { box in
-      // In two hours, to the second, so that all forms mean the same moment.
+      // In two hours, in whole seconds, so that all formats give the same time.
       let end = (Shop.now() + 7200).rounded(.down)
       let whole = "\(Int(end))"
       let shifted = Shop.date(end + 19_800, "%Y-%m-%dT%H:%M:%S")
@@ -68,9 +68,9 @@ import Testing
         script["POST /login"] = .http(200, body)
         try await shop.signIn()
         let stored = try #require(try await shop.payload()["expires_at"]?.number, "\(name)")
-        // The end may be off by the time that a sign-in takes, for a life in seconds alone.
+        // Only for a lifetime in seconds, the expiry may be off by the duration of the sign-in.
         #expect(stored > end - 2 && stored < end + 60, "\(name): \(stored - end)")
-        // What is shown comes from what is stored: to see that for some is enough.
+        // status shows the stored time: a few formats are enough here.
         guard ["epoch, fraction", "ISO 8601, offset", "JWT"].contains(name) else { continue }
         let seen = try await status(box)
         #expect(seen["state"] == "valid", "\(name)")
@@ -103,7 +103,8 @@ import Testing
         #expect(seen["seconds_left"] == JSON.null)
         #expect(seen["state"] == "valid")
       }
-      // Only the server ends it: the request is sent, and its 401 is 11.
+      // Only the server knows that the session ended: the request is sent, and its 401 exits with
+      // 11.
       script["GET /me"] = .http(200, "{}")
       #expect(try await box.run("get", "/me").status == 0)
       script["GET /me"] = .http(401, "{}")
@@ -118,8 +119,8 @@ import Testing
     "\"0000-01-01T00:00:00+23:59\"", "true", "{}",
   ]
 
-  /// Answers with `number` wherever a server may tell a time. What is absurd is passed over for the
-  /// next place, so one answer leads through all of them; a number that is taken needs its own.
+  /// Responses with `number` in each place for a time. An absurd value is skipped for the next
+  /// place, so one response covers all places; a number that is accepted needs its own.
   private func answers(_ number: String) -> [(field: String, answer: Recorder.Answer)] {
     let plain = number.filter { $0 != "\"" }
     let fields = ["expires_in", "expires_in_ms", "expires_at", "exp"]
@@ -139,7 +140,8 @@ import Testing
     return answers
   }
 
-  /// The number × field table of rule B5, sign-in and what reads the stored value afterwards.
+  /// The table of rule B5, numbers by fields: the sign-in, and the commands that read the stored
+  /// value.
   @Test(arguments: [numbers[..<7], numbers[7..<14], numbers[14...]])
   func absurdNumberTrapsNowhere(_ numbers: ArraySlice<String>) async throws {
     try await Sandbox.with { box in
@@ -157,7 +159,7 @@ import Testing
         }
         let get = try await box.run("get", "/me")
         #expect([0, 11].contains(get.status), "\(number): \(get.status) \(get.stderr)")
-        // A store that another program wrote to is outside, too.
+        // The store is untrusted input too: another program may have written it.
         guard !number.hasPrefix("\"") else { continue }
         try await shop.edit(["expires_at": 1, "lifetime": 1])
         try await shop.rewrite { text in
@@ -172,7 +174,7 @@ import Testing
     }
   }
 
-  /// 30 s to go, or a quarter of the lifetime where that is less.
+  /// Renewed if less than 30 s or a quarter of the lifetime is left, whichever is less.
   @Test func renewsBeforeItIsTooLate() async throws {
     try await Shop.with { shop, api in
       var renewals = 0
@@ -192,7 +194,7 @@ import Testing
     }
   }
 
-  /// Where the server's Date differs by over 30 s, the end is kept relative to it.
+  /// If the server's Date differs by more than 30 s, the expiry is stored relative to it.
   @Test(arguments: [3600.0, -3600.0, -86_400.0]) func clockSkewDoesNotMakeItEnd(
     _ skew: Double
   ) async throws {
@@ -218,7 +220,7 @@ import Testing
     }
   }
 
-  /// A token that has ended straight after a refresh is used once and warned about.
+  /// A token that is already expired after a refresh is used once, with a warning.
   @Test func tokenThatComesEndedIsUsedOnce() async throws {
     try await Sandbox.with { box in
       let script = Script()

@@ -1,24 +1,25 @@
 import Testing
 
-/// One of the five back ends that authctl exists for, as DemoAPI speaks it.
+/// One of the five back ends that authctl was made for, as DemoAPI implements it.
 struct BackEnd: Sendable, CustomTestStringConvertible {
   var preset: String
-  /// What `login` is given beside name and password.
+  /// Options of `login` besides name and password.
   var options: [String] = []
-  /// What it says behind "Signed in to NAME as ACCOUNT."; a token's whole seconds may have begun.
+  /// The possible texts after "Signed in to NAME as ACCOUNT."; the last whole second may have
+  /// begun.
   var validity: [String]
   var next: String
   var signIn: String
-  /// Status and the server's words for a wrong password and for an unknown user.
+  /// Status and the server's message for a wrong password and for an unknown user.
   var wrong: (status: Int, words: String?)
   var unknown: (status: Int, words: String?)
-  /// A path that wants the session, and the beginning of what it answers.
+  /// A path that requires the session, and the start of its response.
   var resource: String
   var answer: String
   var header = "Authorization: Bearer "
   var hasExpiry = true
   var isRefreshable = false
-  /// Whether logout ends the session at the server too.
+  /// Whether logout also ends the session at the server.
   var revokes: Bool?
   var whoami: String?
 
@@ -62,7 +63,7 @@ struct BackEnd: Sendable, CustomTestStringConvertible {
   static let ada = "ada@example.com"
   static let password = "correct horse battery"
 
-  /// Makes the profile `it` and writes the application's key to a file.
+  /// Adds the profile `it` and writes the application's key to a file.
   func add(to box: Sandbox, _ api: APIServer) async throws {
     try box.write("home/KEY", "demo-key:demo-secret\n")
     let run = try await box.run("profile", "add", "it", api.url, "--preset", preset, "-q")
@@ -83,7 +84,7 @@ struct BackEnd: Sendable, CustomTestStringConvertible {
   }
 }
 
-/// Each of the five, from sign-in to sign-out.
+/// Each of the five back ends, from sign-in to sign-out.
 @Suite struct FiveBackEndsTests {
   @Test(arguments: BackEnd.all) func aWholeSession(_ it: BackEnd) async throws {
     try await Sandbox.with { box in
@@ -183,7 +184,7 @@ struct BackEnd: Sendable, CustomTestStringConvertible {
       #expect(try await box.items().isEmpty)
       #expect(box.read("config/authctl/profiles/it.toml")?.utf8.contains(0x40) == false)
 
-      // A failed sign-in leaves the session that is there as it was.
+      // A failed sign-in does not change the existing session.
       try await it.signedIn(box)
       let stored = try await box.items()
       let run = try await it.login(box, BackEnd.ada, "wrong password", "--json")
@@ -198,7 +199,7 @@ struct BackEnd: Sendable, CustomTestStringConvertible {
     }
   }
 
-  /// What the server alone knows: a dead token is found out by its 401.
+  /// An invalid token that looks valid is detected by the server's 401.
   @Test(arguments: BackEnd.all) func aTokenThatTheServerEnded(_ it: BackEnd) async throws {
     try await Sandbox.with { box in
       let api = try await box.api()
@@ -281,7 +282,8 @@ struct BackEnd: Sendable, CustomTestStringConvertible {
     }
   }
 
-  /// A refresh token is good once: used by another, it is refused, and the session is over.
+  /// A refresh token works once: if another program has used it, it is refused, and the session
+  /// ends.
   @Test func vaporBasicRefusedRenewalEndsTheSession() async throws {
     try await Sandbox.with { box in
       let api = try await box.api()

@@ -1,6 +1,6 @@
 import Testing
 
-/// What each of the five does that another server would not.
+/// Peculiarities of each of the five back ends.
 @Suite struct FiveBackEndsTrapsTests {
   // MARK: Names and passwords
 
@@ -10,7 +10,7 @@ import Testing
     "{username} {password} {{ $(id) $HOME",
   ]
 
-  /// One set of accounts for all five.
+  /// The five back ends share their accounts.
   @Test(arguments: BackEnd.all) func passwordsArriveIntact(_ it: BackEnd) async throws {
     try await Sandbox.with { box in
       let api = try await box.api()
@@ -54,7 +54,8 @@ import Testing
         run.stderr
           == "authctl: a name for HTTP Basic cannot hold a colon (RFC 7617, section 2)\n")
       #expect(try await api.counts() == [:])
-      // Where the name goes in JSON beside the application's Basic, a colon is as good as any.
+      // If the name is sent in JSON, next to the application's Basic credential, it may contain a
+      // colon.
       let selfie = BackEnd.named("rails-selfie")
       try await box.run("profile", "remove", "it")
       try await selfie.add(to: box, api)
@@ -97,7 +98,7 @@ import Testing
     }
   }
 
-  /// The page with the stack that a body brings which its parser cannot read.
+  /// A body that Express cannot parse gives an HTML page with the stack trace.
   @Test(arguments: ["login", "register"])
   func expressPagesOfHTMLAreNeverShown(_ command: String) async throws {
     try await Sandbox.with { box in
@@ -273,7 +274,7 @@ import Testing
       let token = try await box.run("token").stdout.dropLast()
       #expect(token.count == 20)
 
-      // The cookies alone would still open the page: authctl forgets them with the session.
+      // The cookies would still open the page: authctl deletes them with the session.
       let logout = try await box.run("logout", "--json")
       #expect(logout.status == 0)
       #expect(
@@ -299,7 +300,7 @@ import Testing
       let api = try await box.api()
       let it = BackEnd.named("rails-turbo")
       try await it.add(to: box, api)
-      // Without "Turbo Native" and without cookies: what a plain client of the token would be.
+      // Without "Turbo Native" and without cookies, like a client that has only the token.
       let set = try await box.run(
         "profile", "set", "it", "request.cookies=false",
         #"request.headers={ Authorization = "Bearer {access_token}" }"#)
@@ -315,7 +316,7 @@ import Testing
     }
   }
 
-  /// The same by another name: DemoAPI's own page behind cookies.
+  /// DemoAPI's own page that requires cookies behaves in the same way.
   @Test func aFormOfAnotherNameIsNoSuccessEither() async throws {
     try await Sandbox.with { box in
       let api = try await box.api()
@@ -395,7 +396,7 @@ import Testing
           hint: authctl login -p it -u eve
 
           """)
-      // A wrong application key is a page of HTML by its type, though not by its content.
+      // For a wrong application key, the response has the type HTML but plain text as content.
       try box.write("home/KEY", "demo-key:wrong\n")
       let wrong = try await it.login(box)
       #expect(wrong.status == 14 && wrong.stdout == "")

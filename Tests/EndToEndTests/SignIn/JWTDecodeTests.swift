@@ -29,7 +29,7 @@ import Testing
     try await box.run(["jwt", "decode", "-"] + options, stdin: token, env: env)
   }
 
-  // MARK: Where the token comes from
+  // MARK: Sources of the token
 
   @Test func fromStandardInputFileVariableAndSession() async throws {
     try await Sandbox.with { box in
@@ -64,7 +64,7 @@ import Testing
         #expect(run.stderr == Self.warning, "\(words)")
         #expect(run.status == 0, "\(words)")
       }
-      // Not even a session that has ended is renewed.
+      // An expired session is not renewed either.
       #expect(api.connections.count == 1)
     }
   }
@@ -114,7 +114,7 @@ import Testing
         let run = try await decode(box, token)
         #expect(run.status == (token.isEmpty ? 10 : 2))
         #expect(run.stdout == "")
-        // What it does not have it does not name.
+        // The hint names no option that jwt decode does not have.
         #expect(run.hasErrorForm && !run.stderr.contains("--token"), "\(run.stderr)")
       }
       let huge = try await decode(box, String(repeating: "a", count: 70_000))
@@ -131,9 +131,9 @@ import Testing
     }
   }
 
-  // MARK: What is shown
+  // MARK: Output
 
-  /// Numbers as they are written, and times for what can be one.
+  /// Numbers are shown as written, and as times if they can be.
   @Test func timesAndNumbers() async throws {
     try await Sandbox.with(.none) { box in
       for (number, time) in [
@@ -147,7 +147,7 @@ import Testing
         let json = try await decode(box, Self.jwt(claims), "--json")
         #expect(json.status == 0, "\(number)")
         #expect(json.stderr == Self.warning)
-        // Numbers are passed on as they were written.
+        // Numbers are copied unchanged.
         let end = time.map { "\"\($0)\"" } ?? "null"
         let head = "{\"header\":{\"alg\":\"none\"},\"payload\":\(claims),\"expires_at\":\(end),"
         #expect(json.stdout.hasPrefix(head), "\(json.stdout)")

@@ -1,10 +1,10 @@
 import Glibc
 import Testing
 
-/// `login --password-command CMD --keep-command`: a session that signs in again by itself.
+/// `login --password-command CMD --keep-command`: a session that can sign in again by itself.
 @Suite struct KeepCommandTests {
-  /// Signed in to a shop that cannot renew a session, with a command that prints the password of a
-  /// file.
+  /// Runs `body` after a sign-in to a shop without a refresh request, with a command that prints
+  /// the password from a file.
   private func withShop(
     without: Set<String> = ["refresh"], _ options: [String] = [],
     _ body: @Sendable (Shop, APIServer) async throws -> Void
@@ -66,7 +66,7 @@ import Testing
     }
   }
 
-  /// The server alone ends such a session: 401 is what tells.
+  /// Only the server can end such a session: a 401 shows it.
   @Test func aRefusedTokenIsReplacedAndTheRequestSentAgain() async throws {
     try await withShop { shop, api in
       try await api.misbehave(["path": "/me", "times": 1, "status": 401])
@@ -78,7 +78,7 @@ import Testing
     }
   }
 
-  /// So does a batch: one sign-in for all that were refused, and for a token that is about to end.
+  /// A batch signs in once for all refused requests, and before a token expires.
   @Test func aBatchSignsInAgainOnce() async throws {
     try await withShop { shop, api in
       let lines = Batch.lines((1...5).map { #"{"id":\#($0),"url":"/me"}"# })
@@ -128,7 +128,7 @@ import Testing
     }
   }
 
-  /// A wrong password sent again and again would lock the account.
+  /// Repeating a wrong password would lock the account.
   @Test func aRefusedPasswordIsNotTriedAgain() async throws {
     try await withShop { shop, api in
       try shop.box.write("password", "wrong\n")
@@ -163,7 +163,7 @@ import Testing
     }
   }
 
-  /// The command gets nothing of ours: no secret in its environment, no open connection.
+  /// The command inherits no secret in its environment and no open connection.
   @Test func theCommandInheritsNothing() async throws {
     try await withShop { shop, api in
       let box = shop.box
@@ -183,11 +183,11 @@ import Testing
     }
   }
 
-  /// Descriptors 0, 1 and 2 are all it has, whatever the caller left open (rule B8).
+  /// It has only descriptors 0, 1 and 2, whatever the caller left open (rule B8).
   @Test func theCommandHasThreeDescriptors() async throws {
     try await withShop { shop, api in
       let box = shop.box
-      // 3 is the folder that ls reads.
+      // 3 is the directory that ls reads.
       let command = "ls /proc/self/fd >> '\(box.root)/fds'; cat '\(box.root)/password'"
       func run(_ words: [String]) async throws -> Run {
         try await box.run(
@@ -205,7 +205,7 @@ import Testing
     }
   }
 
-  /// Where the password goes was fixed by a person, at the sign-in (rule A2).
+  /// The user decided at the sign-in where the password is sent (rule A2).
   @Test func aChangedProfileGetsNoPassword() async throws {
     try await withShop { shop, _ in
       let other = try shop.box.recorder()

@@ -1,21 +1,21 @@
 import Glibc
 import Testing
 
-/// `authctl login` where nothing is known yet: the questions, what a look at the API suggests, and
-/// who may say yes to it.
+/// `authctl login` for an unknown API: the questions, the detected settings, and their
+/// confirmation.
 @Suite struct LoginDetectTests {
-  /// So that messages show the file as people see it.
+  /// So that messages show the usual paths.
   private static let home: [String: String?] = ["XDG_CONFIG_HOME": nil]
   private static let folder = "home/.config/authctl/profiles/"
 
   private func profile(_ box: Sandbox) -> String? { box.read(Self.folder + "127.0.0.1.toml") }
 
-  /// The profiles' files.
+  /// The files of the profiles.
   private func names(_ box: Sandbox) -> [String] {
     box.files().filter { $0.hasPrefix(Self.folder) }
   }
 
-  /// An API that SimpleJWT and djoser make. The tokens are as old as the answer.
+  /// An API of SimpleJWT and djoser. Its tokens are made with the response.
   private func simpleJWT(_ box: Sandbox) throws -> Recorder {
     try box.recorder { index, request in
       guard Scene.route(of: request) == "POST /api/token/" else {
@@ -34,7 +34,7 @@ import Testing
 
     """
 
-  // MARK: At a terminal
+  // MARK: On a terminal
 
   @Test func knownAPI() async throws {
     try await Sandbox.with { box in
@@ -167,7 +167,7 @@ import Testing
     }
   }
 
-  /// An answer that ends the command; nothing is signed in, nothing is written.
+  /// An answer that ends the command without sign-in and without writing a file.
   @Test func endOfInputAtEachQuestion() async throws {
     try await Sandbox.with { box in
       let (known, unknown) = (try simpleJWT(box), try box.recorder { _, _ in .http(404) })
@@ -209,7 +209,7 @@ import Testing
       let run = try await box.terminal(
         ["login", api.url, "-u", "ada"],
         answers: [
-          // A description of another origin says nothing sure of this one.
+          // A description of another origin is not reliable for this one.
           ("Sign-in path [/login]: ", "\n"), ("]:\n> ".crlf, "\n"),
           ("Password for ada at \(api.url): ", password + "\n"),
         ], env: Self.home)
@@ -220,7 +220,7 @@ import Testing
     }
   }
 
-  // MARK: Nobody there
+  // MARK: Without a terminal
 
   @Test func nobodyToSayYes() async throws {
     try await Sandbox.with { box in
@@ -246,7 +246,7 @@ import Testing
       #expect(Look.posts(api).isEmpty)
       #expect(names(box) == [])
       #expect(try await box.items().isEmpty)
-      // The hint is the mend.
+      // The command in the hint works.
       let mended = try await box.run(
         ["login", api.url, "--preset", "simplejwt", "-u", "ada", "--password-stdin"],
         stdin: "a password\n", env: Self.home)
@@ -255,7 +255,7 @@ import Testing
     }
   }
 
-  /// Where no preset speaks so, the document's own words make the recipe.
+  /// If no preset fits, the recipe comes from the document.
   @Test func whatNoPresetHas() async throws {
     let document = Look.document(
       Look.post(
@@ -302,7 +302,7 @@ import Testing
 
           """)
       #expect(Look.asked(api) == ["GET /", "GET /openapi.json", "POST /api/token/"])
-      // From now on it is known: no look, no question.
+      // The API is known now: no detection, no question.
       let again = try await box.run(
         ["login", api.url, "--password-stdin"], stdin: password + "\n", env: Self.home)
       #expect(again.status == 0, "\(again.stderr)")
@@ -310,7 +310,7 @@ import Testing
     }
   }
 
-  /// What would be done without a look is done with one, too.
+  /// Settings that are the default without detection need no confirmation with it.
   @Test func usualSignInNeedsNobody() async throws {
     try await Sandbox.with { box in
       let usual = Look.document(Look.post("/login"))
@@ -334,9 +334,9 @@ import Testing
     }
   }
 
-  // MARK: No look
+  // MARK: Without detection
 
-  /// Whoever says how the API wants to be spoken to needs no look at it.
+  /// Settings given by options make detection unnecessary.
   @Test func whatIsSaidIsNotLookedFor() async throws {
     try await Sandbox.with { box in
       let api = try box.recorder(
@@ -364,7 +364,7 @@ import Testing
     }
   }
 
-  /// A session that cannot be kept must not be asked for.
+  /// Without a store for the session, login must not ask for a password.
   @Test func withoutAStoreNothingIsAskedOrSent() async throws {
     for kind in [Sandbox.Kind.busOnly, .none, .keyring] {
       try await Sandbox.with(kind) { box in
@@ -400,6 +400,6 @@ import Testing
 }
 
 extension String {
-  /// As a terminal shows it.
+  /// The text with a terminal's line endings.
   fileprivate var crlf: String { replacing("\n", with: "\r\n") }
 }

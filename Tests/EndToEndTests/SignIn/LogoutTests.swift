@@ -19,7 +19,7 @@ import Testing
       #expect(try await api.counts() == ["POST /login": 1, "POST /logout": 1])
       let sent = try await api.requests().last
       #expect(sent?["headers"]?["authorization"]?.string == "Bearer \(tokens.0)")
-      // Neither of them is good any more.
+      // Neither token is valid any more.
       let access = try await shop.box.run("get", "/me", env: ["AUTHCTL_TOKEN": tokens.0])
       #expect(access.status == 11)
       try await api.reset()
@@ -71,8 +71,9 @@ import Testing
     }
   }
 
-  /// 2xx and 3xx say that it is over. 401 says that of the access token alone: a fresh one ends the
-  /// session. Anything else is a warning, and it is forgotten.
+  /// 2xx and 3xx mean that the session has ended. 401 means only that the access token is invalid:
+  /// a renewed one ends the session. Any other status causes a warning, and the session is deleted
+  /// here.
   @Test func forgetsWhateverTheServerSays() async throws {
     try await Shop.with { shop, api in
       for (status, isOver) in [
@@ -151,7 +152,7 @@ import Testing
   @Test func severalAccountsMustBeNamed() async throws {
     try await Shop.with { shop, api in
       try await shop.signIn(Shop.grace, password: Shop.gracePassword)
-      // Without an account of its own the profile leaves it open.
+      // Without `account` in the profile, the choice is ambiguous.
       let profile = try #require(shop.box.read("config/authctl/profiles/shop.toml"))
       try shop.box.write(
         "config/authctl/profiles/shop.toml",
@@ -170,7 +171,7 @@ import Testing
       #expect(one.stderr == Self.out("at the server and here", Shop.grace))
       #expect(one.status == 0)
       #expect(try await shop.box.items().map(\.attributes["account"]) == [Shop.ada])
-      // The only one left needs no name.
+      // The only remaining account needs no name.
       #expect(try await shop.box.run("logout").stderr == Self.out("at the server and here"))
       #expect(try await shop.box.items().isEmpty)
     }
@@ -217,7 +218,7 @@ import Testing
     }
   }
 
-  /// A session whose profile is gone can still be forgotten.
+  /// A session without a profile can still be deleted.
   @Test func allForgetsSessionsWithoutAProfile() async throws {
     try await Shop.with { shop, api in
       unlink(shop.box.configHome + "/authctl/profiles/shop.toml")
@@ -229,7 +230,7 @@ import Testing
     }
   }
 
-  /// Without a home folder nobody knows what there is.
+  /// Without a home folder, no profiles are known.
   @Test func nobodyIsSignedInWithoutProfiles() async throws {
     try await Sandbox.with(.none) { box in
       for (words, out, err) in [
@@ -259,7 +260,7 @@ import Testing
           #expect(run.stderr.contains("\(name) is still set"), "\(run.stderr)")
           #expect(run.status == 0)
           #expect(try await shop.box.items().isEmpty)
-          // It is the stored token that was revoked, not the variable's.
+          // The stored token was revoked, not the one in the variable.
           let sent = try await api.requests().filter { $0["path"] == "/logout" }
           #expect(!sent.contains { $0["headers"]?["authorization"]?.string == "Bearer \(token)" })
         }

@@ -1,12 +1,13 @@
 import Glibc
 import Testing
 
-/// `[prefetch]`: a request made first, a CSRF token as a rule, and what is taken from its answer.
+/// `[prefetch]`: a request sent first, usually for a CSRF token, and the values taken from its
+/// response.
 @Suite struct PrefetchTests {
-  /// Answers by route, a new CSRF token and cookie for each request of `/csrf`.
+  /// Answers by route, with a new CSRF token and cookie for each `/csrf` request.
   private struct Server: Sendable {
     let api: Recorder
-    /// What was given out, in order.
+    /// The values issued, in order.
     let tokens: [String]
     let cookies: [String]
 
@@ -27,7 +28,7 @@ import Testing
       (self.tokens, self.cookies) = (tokens, cookies)
     }
 
-    /// Request `index`; empty when it never came.
+    /// Request `index`; empty if it was never received.
     private func text(_ index: Int) -> String {
       let texts = api.texts
       return texts.indices.contains(index) ? texts[index] : ""
@@ -92,19 +93,19 @@ import Testing
         #expect(server.header("X-CSRFToken", second) == [server.tokens[round]])
         #expect(server.header("Cookie", second) == ["sid=\(server.cookies[round])"])
         #expect(server.header("Referer", second) == ["\(server.api.url)/"])
-        // Neither is stored.
+        // Neither value is stored.
         let stored = try #require(try await box.items().first?.secret)
         #expect(stored.contains(access))
         for secret in server.tokens + server.cookies { #expect(!stored.contains(secret)) }
       }
-      // A protected request wants none of it.
+      // A request with the token needs neither of them.
       _ = try await box.run("get", "-p", "shop", "/x")
       #expect(server.routes.last == "GET /x" && server.routes.count == 5)
       #expect(server.header("Cookie", 4).isEmpty && server.header("X-CSRFToken", 4).isEmpty)
     }
   }
 
-  /// In a form, as older frameworks want it; the cookies stay with the session where it keeps any.
+  /// In a form, as older frameworks require; cookies stay in a session that stores cookies.
   @Test func tokenInAFormAndCookiesThatAreKept() async throws {
     try await Sandbox.with { box in
       let session = box.canary.make("session")
@@ -134,7 +135,7 @@ import Testing
     }
   }
 
-  /// The request that comes first fails: the password is not sent.
+  /// If the prefetch request fails, the password is not sent.
   @Test func signInDoesNotGoWithoutIt() async throws {
     try await Sandbox.with { box in
       let first = Mutable(Recorder.Answer.close)
@@ -148,7 +149,7 @@ import Testing
         (.http(404, #"{"message":"no"}"#), 4), (.http(401, "{}"), 4), (.http(500, "{}"), 5),
         (.close, 7), (.redirect(302, to: "/other"), 15), (.http(200, "<html>"), 15),
       ]
-      // Not there, empty, and what no header can hold.
+      // Missing, empty, or not allowed in a header.
       let bodies = [
         "{}", #"{"result":""}"#, #"{"result":null}"#, #"{"result":{"a":1}}"#, #"{"result":["a"]}"#,
         #"{"result":"a\r\nX-Evil: 1"}"#, #"{"result":"a\u0000b"}"#, #"{"result":"a","result":"b"}"#,
@@ -174,7 +175,7 @@ import Testing
   private static let writes = "[request]\nwrite_headers = { X-CSRFToken = \"{taken.csrf}\" }\n"
   private static let access = "authorization = \"access\""
 
-  /// Signed in, with the routes of a session behind it.
+  /// Runs `body` after a sign-in, with the other routes of a session.
   private func withSession(
     prefetch: String = access, more: String,
     _ body: (Sandbox, Server, _ access: String) async throws -> Void
@@ -214,13 +215,13 @@ import Testing
       #expect(server.header("X-CSRFToken", 1).isEmpty && server.header("Cookie", 1).isEmpty)
       #expect(server.header("X-CSRFToken", 2) == [server.tokens[0]])
       #expect(server.header("Cookie", 2) == ["sid=\(server.cookies[0])"])
-      // Fetched anew each time.
+      // The token is fetched again each time.
       #expect(try await box.run("whoami", "-p", "shop").status == 0)
       #expect(server.header("X-CSRFToken", 4) == [server.tokens[1]])
     }
   }
 
-  /// Every request that may change something.
+  /// All requests that may change data.
   @Test(arguments: ["POST", "PUT", "PATCH", "DELETE", "QUERY"])
   func writingRequestsFetchFirst(_ method: String) async throws {
     let more = Self.whoami.replacing("POST", with: method) + Self.writes
@@ -247,7 +248,7 @@ import Testing
     }
   }
 
-  /// The recipe's own requests name what is taken in headers and bodies.
+  /// The recipe's own requests use the taken value in headers and bodies.
   @Test(arguments: [
     (
       "whoami",
@@ -274,8 +275,8 @@ import Testing
     }
   }
 
-  /// The access token is dead: that shows in the request that comes first, or in the one behind it;
-  /// after the one renewal both are sent again.
+  /// The access token is expired, which either the prefetch request or the one after it reveals;
+  /// after the only renewal both are sent again.
   @Test(arguments: ["GET /csrf", "POST /me"])
   func deadTokenIsRenewedOnce(_ dead: String) async throws {
     try await Sandbox.with { box in
@@ -310,7 +311,7 @@ import Testing
     }
   }
 
-  /// The request that comes first goes where the session may go, and nowhere else.
+  /// The prefetch request may go only where the session may go.
   @Test func prefetchElsewhereIsRefused() async throws {
     try await Sandbox.with { box in
       let access = box.canary.make("access")
@@ -320,7 +321,7 @@ import Testing
         api.url, prefetch: Self.access, more: Self.whoami + Self.writes)
       try box.profile("shop", text)
       #expect(try await login(box).status == 0)
-      // Changed after the sign-in, as by somebody who can write the file (rule A2).
+      // A change after the sign-in, as by someone else who can write the file (rule A2).
       let moved = text.replacing("path = \"/csrf\"", with: "path = \"\(foreign.url)/csrf\"")
       for network in ["", "[network]\nsign_in_origins = [\"\(foreign.url)\"]\n"] {
         try box.profile("shop", moved + network)

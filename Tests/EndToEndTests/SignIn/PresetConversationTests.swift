@@ -1,9 +1,9 @@
 import Testing
 
-/// Each preset with the requests and answers of its product, as `Conversations` has them. One file
-/// alone: `AUTHCTL_CONVERSATION=vapor-basic swift test --filter PresetConversationTests`.
+/// Each preset with the requests and responses of its product, from `Conversations`. To run only
+/// one file: `AUTHCTL_CONVERSATION=vapor-basic swift test --filter PresetConversationTests`.
 @Suite struct PresetConversationTests {
-  /// These have no product of their own, or DemoAPI speaks as theirs does (`FiveBackEndsTests`).
+  /// These have no product of their own, or DemoAPI implements it (`FiveBackEndsTests`).
   private static let withoutFile: Set = [
     "json", "form", "basic-token", "http-basic", "api-key",
     "express-jwt", "vapor-basic", "rails-jwt", "rails-turbo", "rails-selfie",

@@ -3,7 +3,7 @@ import Testing
 /// `authctl login URL`: a profile and a session in one command (design 5).
 @Suite struct ProfileByLoginTests {
   private static let jwt = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhZGEiLCJleHAiOjE5MDAwMDAwMDB9.c2ln"
-  /// So that messages show the file as people see it.
+  /// So that messages show the usual paths.
   private static let home: [String: String?] = ["XDG_CONFIG_HOME": nil]
   private static let folder = "home/.config/authctl/profiles/"
 
@@ -43,7 +43,7 @@ import Testing
       let me = try await box.run("get", "/me", env: Self.home)
       #expect(me.status == 0)
       #expect(me.stdout == #"{"id":"1","email":"ada@example.com","name":"Ada Lovelace"}"#)
-      // The next time it is that profile; the first account stays its account.
+      // The second login uses that profile, whose account stays the first one.
       let other = try await box.run(
         "login", api.url + "/login", "-u", "grace@example.com", "--password-stdin",
         stdin: "s3cret|with|pipes\n", env: Self.home)
@@ -132,13 +132,13 @@ import Testing
           box, api.url + "/v1/login", "-p", "two", "-u", "ada", "--preset", "json")
         #expect(run.status == 15 && run.stdout == "", "\(run.stderr)")
         #expect(run.stderr.hasPrefix("authctl: two: no token in the answer to POST "))
-        // There is no profile to set it in.
+        // There is no profile yet in which to set it.
         let hint = "\nhint: the same with --set session.access_token=/POINTER\n"
         #expect(run.stderr.hasSuffix(hint), "\(run.stderr)")
         #expect(!run.stderr.contains("eyJ"))
       }
       #expect(names(box) == ["127.0.0.1.toml"])
-      // Where a place was named, nothing is guessed.
+      // If a place is named, no other is tried.
       try await answer(["other": .string(jwt)])
       let named = try await login(
         box, api.url + "/v1/login", "-p", "two", "-u", "ada", "--token-at", "/data")
@@ -197,7 +197,7 @@ import Testing
       #expect(try await attempt("locked", api.url).status == 12)
       #expect(try await api.counts() == before)
       #expect(names(box) == ["asked.toml", "locked.toml", "wrong.toml"])
-      // What was there before stays, whatever happens.
+      // Existing profiles stay, whatever fails.
       await api.stop()
       #expect(try await attempt("wrong", api.url).status != 0)
       #expect(names(box) == ["asked.toml", "locked.toml", "wrong.toml"])
@@ -212,7 +212,7 @@ import Testing
         ("https://api.www.photos.example", "photos"),
       ]
       for (url, name) in hosts {
-        // Nobody may be asked for a password: nothing is sent, the profile stays.
+        // No terminal to ask for a password on: nothing is sent, and the profile stays.
         let run = try await login(box, url, "-u", "ada", "--preset", "json", password: nil)
         #expect(run.status == 10, "\(url): \(run.stderr)")
         #expect(names(box).contains(name + ".toml"), "\(url): \(names(box))")

@@ -8,7 +8,7 @@ import Testing
     try await Sandbox.with { box in
       let api = try box.recorder(
         answering: Scene.routes(["POST /login": Scene.tokens(box.canary.make("access"))]))
-      // The profile's name must not stand in for the place where the password goes.
+      // The prompt must show the URL that receives the password, not only the profile's name.
       try box.profile("github", Scene.profile(api.url))
       try await body(box, api, "Password for ada at \(api.url): ")
     }
@@ -134,7 +134,7 @@ import Testing
     }
   }
 
-  /// What `--password-stdin` gives, and the password that is sent; nil: refused.
+  /// Input for `--password-stdin`, and the password that is sent; nil: refused.
   static let inputs: [(given: String, sent: String?)] = [
     ("plain\n", "plain"), ("plain\r\n", "plain"), ("plain", "plain"), ("two\nlines\n", "two"),
     (" blanks \n", " blanks "), ("p\u{E4}ss\u{1F511}\n", "p\u{E4}ss\u{1F511}"),
@@ -159,7 +159,7 @@ import Testing
         let body = (api.texts.last ?? "").split(separator: "\r\n\r\n", maxSplits: 1).last ?? ""
         #expect(try JSON(parsing: String(body))["password"] == .string(sent), note)
       }
-      // No UTF-8.
+      // Not UTF-8.
       let file = box.root + "/bytes"
       let made = try await box.run(
         "-c", #"printf 'a\377b\n' >"$1""#, "sh", file, program: "/bin/sh")
@@ -178,7 +178,7 @@ import Testing
       let two = try await box.run(
         Self.login + ["--password-stdin", "--password-file", file], stdin: "x")
       #expect(two.status == 2)
-      // Its environment holds no secret of ours; the canary would find them in the file.
+      // Its environment contains no secret of authctl; the canary would find one in the file.
       let command = "env >\"$HOME/environment\"; cat \(file)"
       let run = try await box.run(
         Self.login + ["--password-command", command],

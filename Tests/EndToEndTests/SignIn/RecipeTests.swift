@@ -1,15 +1,15 @@
 import Glibc
 import Testing
 
-/// Every recipe of README.md's page "In CI": its commands, taken from there, run in the shape of the
-/// environment that it is for.
+/// Every example in README.md's section "In CI": runs its commands in an environment like the real
+/// one.
 @Suite struct RecipeTests {
   private static let system = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
   // MARK: GitHub Actions
 
-  /// A job as GitHub's runner runs it: a new shell for each step, variables handed on by a file, and
-  /// steps behind one that failed only where `if: always()` says so. Gives the runs of its steps.
+  /// Runs a job as GitHub's runner does: a new shell for each step, variables passed on in a file,
+  /// and after a failed step only those with `if: always()`. Returns the runs of its steps.
   private static func runGitHub(
     _ title: String, _ place: RecipePlace, failing: Int? = nil
   ) async throws -> [Run] {
@@ -85,8 +85,8 @@ import Testing
 
   // MARK: GitLab CI
 
-  /// A job as the docker executor runs it: all lines in one shell, and a checkout that everybody may
-  /// write into.
+  /// Runs a job as the docker executor does: all lines in one shell, in a checkout that is writable
+  /// by everyone.
   private static func runGitLab(
     _ name: String, _ place: RecipePlace, from first: Int = 0
   ) async throws -> Run {
@@ -129,7 +129,7 @@ import Testing
     }
   }
 
-  /// Why the first line is there.
+  /// The first line of the job is necessary.
   @Test(arguments: ["deploy": 125, "report": 2] as [String: Int32])
   func gitLabCheckoutAsItIsRefused(_ name: String, _ status: Int32) async throws {
     try await RecipePlace.with { place in
@@ -148,8 +148,8 @@ import Testing
 
   // MARK: cron
 
-  /// The session of a job that nobody looks after: when it can no longer be renewed, the kept
-  /// command signs in again.
+  /// An unattended job: when its session can no longer be renewed, the stored command signs in
+  /// again.
   @Test func cron() async throws {
     try await RecipePlace.with(account: "backup") { place in
       try place.box.write("etc/shop-password", place.password + "\n", mode: 0o600)
@@ -189,7 +189,7 @@ import Testing
 
   // MARK: systemd
 
-  /// A service with a user of its own, credentials and a state folder, and no home folder.
+  /// A service with its own user, credentials and a state folder, but no home folder.
   @Test(.enabled(if: geteuid() == 0, "only root can become another user"))
   func systemd() async throws {
     try await RecipePlace.with { place in
@@ -228,7 +228,7 @@ import Testing
         env[String(parts[0])] = specified(String(parts[1]))
       }
       let commands = try #require(settings["ExecStart"])
-      // The second time the session is there.
+      // The second time the session exists.
       for _ in 0..<2 {
         for command in commands {
           let words = specified(command).split(separator: " ").map(String.init)
@@ -243,7 +243,7 @@ import Testing
     }
   }
 
-  /// systemd itself understands the unit.
+  /// systemd itself accepts the unit.
   @Test(.enabled(if: access("/usr/bin/systemd-analyze", X_OK) == 0, "no systemd-analyze here"))
   func systemdUnit() async throws {
     try await Sandbox.with(.none) { box in
@@ -257,8 +257,8 @@ import Testing
 
   // MARK: Docker
 
-  /// Stands for docker: what follows the image's name is run with a container's environment and
-  /// what -e gives.
+  /// Replaces docker: runs the words after the image's name with a container's environment and the
+  /// variables of -e.
   private static let docker = #"""
     #!/bin/bash
     [ "$1" = run ] || exit 125
@@ -338,12 +338,12 @@ import Testing
 }
 
 extension Run {
-  /// stderr in one line: where notices are folded depends on the length of a path.
+  /// stderr as one line: the line breaks in notices depend on the length of a path.
   fileprivate var unfolded: String { stderr.replacing("\n", with: " ") }
 }
 
 extension Sandbox {
-  /// Makes an empty folder below `root`; gives its path.
+  /// Makes an empty folder below `root`; returns its path.
   fileprivate func folder(_ name: String) -> String {
     mkdir(root + "/" + name, 0o700)
     return root + "/" + name

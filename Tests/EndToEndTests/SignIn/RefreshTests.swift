@@ -1,7 +1,7 @@
 import Glibc
 import Testing
 
-/// Renewal: design 6. Whether one asks or thirty, the server sees one refresh.
+/// Renewal: design 6. With one process or thirty, the server receives one refresh.
 @Suite struct RefreshTests {
   @Test func expiredTokenIsRenewedOnceAndTheNewOneUsed() async throws {
     try await Shop.with { shop, api in
@@ -25,7 +25,7 @@ import Testing
     }
   }
 
-  /// The answer of `GET /me` is held back: by then the new pair must be in the store.
+  /// The response of `GET /me` is held back: the new pair must be stored by then.
   @Test func newPairIsStoredBeforeItIsUsed() async throws {
     try await Shop.with { shop, api in
       let old = try await shop.refreshToken()
@@ -82,7 +82,7 @@ import Testing
     }
   }
 
-  /// One that was renewed before the request is not renewed again after it.
+  /// A session that was renewed before the request is not renewed again after it.
   @Test func oneRefreshPerRun() async throws {
     try await Shop.with { shop, api in
       try await api.misbehave(["path": "/me", "times": 0, "status": 401])
@@ -99,7 +99,7 @@ import Testing
       try await shop.age(ended: 7300)
       for arguments in [["get", "/me"], ["token"], ["whoami"]] {
         let box = shop.box
-        // Each of them finds the session as it was before the refusal.
+        // Each command starts with the session as it was before the refusal.
         let item = try await shop.item()
         let run = try await box.run(arguments)
         #expect(run.stdout == "")
@@ -114,7 +114,7 @@ import Testing
           attributes: item.attributes, secret: item.secret ?? "", label: item.label)
       }
       #expect(try await api.count("GET /me") == 0)
-      // Said by the server in its own ways.
+      // Other statuses with which a server refuses a refresh.
       for status in [400, 403, 422] {
         let item = try await shop.item()
         try await api.misbehave(["path": "/refresh", "status": .number(Double(status))])
@@ -131,7 +131,7 @@ import Testing
     }
   }
 
-  /// 5xx, 429, no answer: the refresh token may be good still, so nothing is lost.
+  /// After 5xx, 429 or no response, the refresh token may still be valid, so it is kept.
   @Test func failedRenewalKeepsTheSession() async throws {
     try await Shop.with(more: "[network]\nidle_timeout = 1") { shop, api in
       try await shop.age(ended: 7300)
@@ -154,7 +154,7 @@ import Testing
         #expect(try await shop.box.items() == before, "\(trick.text)")
       }
       #expect(try await api.count("GET /me") == 0)
-      // 503 is asked again, twice.
+      // 503 is retried twice.
       #expect(try await api.count("POST /refresh") == cases.count + 2)
       await api.stop()
       for arguments in [["get", "/me"], ["token"], ["refresh"]] {
@@ -182,7 +182,7 @@ import Testing
           let expected =
             "authctl: shop: session of \(Shop.ada) expired \(words) ago (no renewal)\n"
             + Shop.loginHint
-          // The clock goes on while the runs of 47 s are made.
+          // The clock advances during the runs with 47 s.
           if ago == 47 {
             #expect(run.stderr.hasSuffix(" s ago (no renewal)\n" + Shop.loginHint))
           } else {

@@ -1,7 +1,7 @@
 import Testing
 
-/// Second factors that a recipe describes for itself: a request of its own with a ticket, at an
-/// origin of its own; and a code that is wanted at once.
+/// Second factors defined by the recipe: a separate request with a ticket, possibly at another
+/// origin; and a code that is required at once.
 @Suite struct SecondFactorRecipeTests {
   private static func profile(_ url: String, at place: String = "", network: String = "") -> String
   {
@@ -83,7 +83,7 @@ import Testing
     }
   }
 
-  /// An origin that is not for signing in gets no code, and nobody is asked for one.
+  /// An origin that is not for sign-in receives no code, and none is asked for.
   @Test func codeGoesToNoForeignOrigin() async throws {
     try await Sandbox.with { box in
       let code = box.canary.make("otp")
@@ -127,7 +127,7 @@ import Testing
     }
   }
 
-  /// A ticket that could break out of its header goes nowhere; neither does a missing one.
+  /// A ticket that could break out of its header is not sent; nor is the request without a ticket.
   @Test func unfitTicketsAreNotSent() async throws {
     try await Sandbox.with { box in
       let body = Mutable("")
@@ -151,7 +151,7 @@ import Testing
     }
   }
 
-  /// Without [otp] a sign-in that names the code wants it at once.
+  /// Without [otp], a sign-in with a code in its request needs the code at once.
   @Test func codeThatIsWantedAtOnce() async throws {
     try await Sandbox.with { box in
       let (password, code) = (box.canary.make("password"), box.canary.make("otp"))

@@ -1,22 +1,22 @@
 import Glibc
 import Testing
 
-/// A way in which a server asks for a one-time code and takes it, as a real product has it.
+/// How a real product asks for a one-time code and accepts it.
 struct FactorShape: Sendable, CustomTestStringConvertible {
   var preset: String
   var path: String
-  /// Where the code stands in the second request: a member of the JSON body, or a header.
+  /// Where the second request has the code: a member of the JSON body, or a header.
   var member: String?
   var header: String?
-  /// Status and body of the answers. `CODE` in the second is the code that was sent.
+  /// Status and body of the responses. `CODE` in the second is replaced by the code that was sent.
   var question: (status: Int, body: String)
   var wrong: (status: Int, body: String)
-  /// `TOKEN` is the access token.
+  /// `TOKEN` is replaced by the access token.
   var success: (status: Int, body: String)
 
   var testDescription: String { preset }
 
-  /// The code of a request as it came; nil when there is none.
+  /// The code in a raw request; nil if there is none.
   func code(in request: [UInt8]) -> String? {
     let text = String(decoding: request, as: UTF8.self)
     guard let end = text.firstRange(of: "\r\n\r\n") else { return nil }
@@ -30,7 +30,7 @@ struct FactorShape: Sendable, CustomTestStringConvertible {
     return nil
   }
 
-  /// The product: the question without a code, a refusal or the token with one.
+  /// The product's responses: without a code the question, with one the token or a refusal.
   func answering(code right: String, token: String) -> Recorder.Answering {
     { _, request in
       guard Scene.route(of: request) == "POST " + path else { return .http(404, "{}") }
@@ -41,7 +41,7 @@ struct FactorShape: Sendable, CustomTestStringConvertible {
     }
   }
 
-  /// The same product with an account that has no second factor.
+  /// The product's response for an account without a second factor.
   func answeringAtOnce(token: String) -> Recorder.Answering {
     { _, _ in .http(success.status, success.body.replacing("TOKEN", with: token)) }
   }
@@ -80,7 +80,7 @@ struct FactorShape: Sendable, CustomTestStringConvertible {
   ]
 }
 
-/// Second factors: the code goes where the server asks for it, when it asks, and nowhere else.
+/// Second factors: the code is sent only when and where the server asks for it.
 @Suite struct SecondFactorTests {
   struct World: Sendable {
     var box: Sandbox
@@ -105,7 +105,7 @@ struct FactorShape: Sendable, CustomTestStringConvertible {
       }
     }
 
-    /// `login`, the password by stdin; `more` are lines behind it.
+    /// Runs `login` with the password on stdin, followed by `more`.
     func login(
       _ options: [String] = [], lines more: String = "", env: [String: String?] = [:]
     ) async throws -> Run {
@@ -117,7 +117,7 @@ struct FactorShape: Sendable, CustomTestStringConvertible {
     /// The codes of the requests so far, in order.
     var codes: [String?] { api.connections.map { shape.code(in: $0) } }
 
-    /// Signed in by two requests: the first without the code, the second with it.
+    /// Expects a sign-in with two requests: the first without the code, the second with it.
     func expectSignedIn(
       _ run: Run, sourceLocation: SourceLocation = #_sourceLocation
     ) async throws {
@@ -135,7 +135,7 @@ struct FactorShape: Sendable, CustomTestStringConvertible {
       try await expectNothingKept(sourceLocation: sourceLocation)
     }
 
-    /// Neither the code nor the password is in the keyring.
+    /// Expects that neither the code nor the password is in the keyring.
     func expectNothingKept(sourceLocation: SourceLocation = #_sourceLocation) async throws {
       for item in try await box.items() {
         let text = (item.secret ?? "") + item.label + item.attributes.values.joined(separator: " ")
@@ -155,7 +155,7 @@ struct FactorShape: Sendable, CustomTestStringConvertible {
 
   @Test(arguments: shapes) func codeOfStandardInput(_ shape: FactorShape) async throws {
     try await World.with(shape) { world in
-      // The password's line comes first, whatever the order of the options.
+      // The password's line comes first, in any order of the options.
       let run = try await world.login(["--otp-stdin"], lines: world.code + "\n")
       try await world.expectSignedIn(run)
     }
@@ -210,7 +210,7 @@ struct FactorShape: Sendable, CustomTestStringConvertible {
     try await World.with(shape) { world in
       try await world.expectSignedIn(try await world.login(env: ["AUTHCTL_OTP": world.code]))
     }
-    // An option beats the variable.
+    // An option takes precedence over the variable.
     try await World.with(shape) { world in
       let run = try await world.login(
         ["--otp-stdin"], lines: world.code + "\n", env: ["AUTHCTL_OTP": "not-this-one"])
@@ -222,7 +222,7 @@ struct FactorShape: Sendable, CustomTestStringConvertible {
   @Test(arguments: shapes) func codeOfAPerson(_ shape: FactorShape) async throws {
     try await World.with(shape) { world in
       let terminal = try world.box.openTerminal(["login", "-p", "shop", "-u", "ada"])
-      // The place where the code goes, not the profile's name.
+      // The prompt names the URL that receives the code, not only the profile.
       var at = try await terminal.waitFor("Password for ada at \(world.api.url): ")
       try await terminal.waitForEcho(false)
       terminal.type(world.password + "\n")
@@ -238,7 +238,7 @@ struct FactorShape: Sendable, CustomTestStringConvertible {
     }
   }
 
-  // MARK: Without a code, with a wrong one
+  // MARK: Without a code, or with a wrong one
 
   @Test(arguments: shapes) func nobodyToAsk(_ shape: FactorShape) async throws {
     try await World.with(shape) { world in
@@ -265,14 +265,14 @@ struct FactorShape: Sendable, CustomTestStringConvertible {
 
   @Test(arguments: shapes) func wrongCodeIsRefused(_ shape: FactorShape) async throws {
     try await World.with(shape) { world in
-      // The session before stays as it was.
+      // The existing session does not change.
       try await world.expectSignedIn(try await world.login(env: ["AUTHCTL_OTP": world.code]))
       let before = try await world.box.items()
       let wrong = world.box.canary.make("wrong")
       let run = try await world.login(["--otp-stdin"], lines: wrong + "\n")
       #expect(run.status == 14 && run.stdout == "" && run.hasErrorForm)
       #expect(run.stderr.hasPrefix("authctl: shop refused this one-time code (HTTP 40"))
-      // The server's words, the code in them masked: the canary looks for it.
+      // The server's message is shown with the code masked: the canary checks that.
       #expect(run.stderr.contains("\nserver: "), "\(run.stderr)")
       #expect(world.codes == [nil, world.code, nil, wrong])
       #expect(try await world.box.items() == before)
@@ -301,7 +301,7 @@ struct FactorShape: Sendable, CustomTestStringConvertible {
     }
   }
 
-  // MARK: When the server does not ask
+  // MARK: If the server does not ask
 
   @Test(arguments: shapes) func codeStaysHereWhenNobodyAsks(_ shape: FactorShape) async throws {
     try await World.with(shape, asks: false) { world in
@@ -318,7 +318,7 @@ struct FactorShape: Sendable, CustomTestStringConvertible {
       #expect(Scene.holds(world.api, [world.code]).isEmpty)
       #expect(world.box.read("home/mark") == nil, "the command did not run")
       try await world.expectNothingKept()
-      // A person is not asked either.
+      // The user is not asked on a terminal either.
       let shown = try await world.box.terminal(
         ["login", "-p", "shop", "-u", "ada"], answers: [("Password for", world.password + "\n")])
       #expect(shown.status == 0 && !shown.screen.contains("One-time code"), "\(shown.screen)")

@@ -1,11 +1,11 @@
 import Glibc
 import Testing
 
-/// What scripts ask of a session: `status --check`, `login --if-needed`, `login --revoke-old`.
+/// Options for scripts: `status --check`, `login --if-needed`, `login --revoke-old`.
 @Suite struct SessionOptionTests {
   // MARK: status --check
 
-  /// The exit status alone, for one account or all.
+  /// Only the exit code, for one account or all.
   @Test(arguments: [false, true]) func statusCheck(_ canRenew: Bool) async throws {
     try await Shop.with(without: canRenew ? [] : ["refresh"], signsIn: false) { shop, api in
       let box = shop.box
@@ -23,7 +23,7 @@ import Testing
       try await check(expecting: short)
       try await check("--min-ttl", "300", expecting: short)
 
-      // Several accounts: the highest.
+      // Several accounts: the highest exit code.
       try await shop.signIn(Shop.grace, password: Shop.gracePassword)
       try await check("--min-ttl", "300", expecting: short)
       try await check("--min-ttl", "300", "-u", Shop.grace, expecting: 0)
@@ -54,7 +54,7 @@ import Testing
       #expect(first.status == 0)
       #expect(first.stderr.contains("Signed in to shop as ada@example.com."))
       try await files.api.reset()
-      // It lives so long, or can be renewed.
+      // The session is valid for that long, or can be renewed.
       for ttl in ["10m", "1h"] {
         let run = try await login(ttl, password: ttl == "1h" ? "a wrong password" : nil)
         #expect(run.stdout == "" && run.stderr == "" && run.status == 0)
@@ -102,7 +102,7 @@ import Testing
       #expect(old != replaced)
       #expect(try await files.run("get", "/me").stdout == Shop.me)
 
-      // It was asked for and did not come about: the new session is there all the same.
+      // The old session could not be revoked: the new one is kept.
       try await files.api.misbehave(["path": "/logout", "times": 1, "status": 500])
       let warned = try await files.login("--revoke-old")
       #expect(warned.status == 0)
@@ -113,7 +113,7 @@ import Testing
     }
   }
 
-  /// A server that gives the same token again has not replaced anything.
+  /// A server that returns the same token has not replaced a session.
   @Test func revokeOldLeavesTheSameToken() async throws {
     try await Sandbox.with { box in
       let script = Script()

@@ -1,13 +1,13 @@
 import Testing
 
-/// What becomes of every kind of answer to a sign-in: design 2, 3 and 4, rules B6, C4.
-/// However it ends, a failed login leaves the stored session as it was.
+/// Every kind of response to a sign-in: design 2, 3 and 4, rules B6, C4. A failed login never
+/// changes the stored session.
 @Suite struct SignInAnswerTests {
   private static let placeHint =
     "hint: authctl profile set shop session.access_token=/POINTER\n"
   private static let pageHint = "hint: a page answered: this path may be the one for browsers\n"
 
-  /// A shop whose answers the test writes, with a stored session of ada.
+  /// Runs `body` with a shop whose responses the test sets, and a stored session of ada.
   private func withScript(
     session: String = "", _ body: @Sendable (Shop, Script, Recorder) async throws -> Void
   ) async throws {
@@ -21,7 +21,7 @@ import Testing
     }
   }
 
-  /// One login that must fail: the store stays as it was, one request was sent.
+  /// Runs a login that must fail without changing the store, after this number of requests.
   private func fails(
     _ shop: Shop, _ recorder: Recorder, _ name: String, _ status: Int32, _ stderr: String?,
     requests: Int = 1
@@ -252,7 +252,7 @@ import Testing
         #expect(run.stderr.hasSuffix("\n" + nothing), "\(name): \(run.stderr)")
       }
       recorder.close()
-      // Its port is free once the accepting thread has seen it.
+      // The port is released after the accepting thread has noticed.
       let api = try await shop.box.api()
       await api.stop()
       let down = try Shop(shop.box, api.url)
@@ -264,7 +264,7 @@ import Testing
     }
   }
 
-  /// Half a minute: the one test that waits for the bound of rule B6 itself.
+  /// Takes half a minute: the only test that waits for the real time limit of rule B6.
   @Test func drippingAnswerEndsWithTheTimeOfASignIn() async throws {
     try await Shop.with(signsIn: false) { shop, api in
       try await api.misbehave([

@@ -36,7 +36,7 @@ import Testing
       #expect(down.status == 7)
       #expect(down.stdout == "")
       #expect(try await shop.payload() == before)
-      // Without it nothing is asked of the server.
+      // Without --force-refresh, nothing is sent to the server.
       let token = try await shop.accessToken()
       let plain = try await shop.box.run("token", mayPrint: [token])
       #expect(plain.stdout == before["values"]?["access_token"]?.string.map { $0 + "\n" })
@@ -59,7 +59,7 @@ import Testing
     }
   }
 
-  /// Renewed where less is left, and refused where the server does not give so much.
+  /// The token is renewed if less time is left; if the new one is too short-lived, token fails.
   @Test func minimumTimeToLive() async throws {
     try await Shop.with { shop, api in
       let first = try await shop.accessToken()

@@ -1,12 +1,11 @@
 import Glibc
 import Testing
 
-/// Sessions without a keyring: the stores `file` and `plaintext` of design 7, rules B8, B9
-/// and C1.
+/// Sessions without a keyring: the stores `file` and `plaintext` of design 7, rules B8, B9 and C1.
 @Suite struct FileStoreEndToEndTests {
   private static let isRoot = geteuid() == 0
 
-  // MARK: The whole way
+  // MARK: From sign-in to sign-out
 
   @Test(arguments: ["file", "plaintext"], [Sandbox.Kind.none, .busOnly])
   func sessionComesRenewsAndGoes(_ store: String, _ kind: Sandbox.Kind) async throws {
@@ -78,7 +77,7 @@ import Testing
     }
   }
 
-  /// No home folder: the two variables are enough, and nothing is written elsewhere.
+  /// Without a home folder, the two variables are enough, and nothing is written elsewhere.
   @Test func withoutHome() async throws {
     try await Sandbox.with(.none) { box in
       let api = try await box.api()
@@ -106,7 +105,7 @@ import Testing
     }
   }
 
-  // MARK: Who can read it
+  // MARK: Access by others
 
   @Test(arguments: ["file", "plaintext"], ["000", "022", "027"])
   func filesAndFoldersAreTheUsersAloneWhateverTheMask(_ store: String, _ mask: String) async throws
@@ -126,7 +125,7 @@ import Testing
     }
   }
 
-  /// The canary looks into every file at the end; here it is made sure that there was one to find.
+  /// The canary searches every file at the end; this test makes sure that there is a session file.
   @Test(arguments: [false, true])
   func sealedFileShowsNoSecret(_ byPassphrase: Bool) async throws {
     try await Sandbox.with(.none) { box in
@@ -161,7 +160,7 @@ import Testing
         #expect(run.status == 0, "\(words): \(run.stderr)")
       }
       #expect(readFile(path + "/" + name) != bytes)
-      // A program that exec starts gets the token, and not what opens the store.
+      // A program run by exec receives the token, but not the key of the store.
       let child = try await box.run(
         "exec", "--", "/usr/bin/env", env: env, mayPrint: [renewed])
       #expect(child.status == 0, "\(child.stderr)")
@@ -192,7 +191,7 @@ import Testing
     }
   }
 
-  /// The store that seals nothing says so at each login, and at no other time.
+  /// The plaintext store warns at each login, and only then.
   @Test func plaintextWarnsAtEachLogin() async throws {
     try await FileShop.with("plaintext") { files in
       for _ in 0..<2 {
@@ -206,7 +205,7 @@ import Testing
     }
   }
 
-  // MARK: Folders that are not to be trusted
+  // MARK: Untrusted folders
 
   @Test(arguments: ["loose", "link", "foreign"], ["locks", "sessions"])
   func folderThatOthersCouldWriteIsRefused(_ kind: String, _ name: String) async throws {
@@ -235,12 +234,12 @@ import Testing
       }
       #expect(try await files.api.count("POST /refresh") == 0)
       #expect(try await files.api.count("POST /logout") == 0)
-      // A sign-in is not asked for that could not be kept.
+      // No sign-in is sent if the session could not be stored.
       #expect(try await files.api.count("POST /login") == (name == "locks" ? 1 : 0))
     }
   }
 
-  // MARK: Several at once
+  // MARK: Concurrent commands
 
   @Test func anyNumberOfProcessesSendOneRefresh() async throws {
     try await FileShop.with { files in
@@ -258,7 +257,7 @@ import Testing
     }
   }
 
-  /// One file that is damaged spoils neither the list nor the others; a login mends it.
+  /// One damaged file affects neither the list nor the other sessions; a login replaces it.
   @Test func damagedFileIsToldAndMendedByALogin() async throws {
     try await FileShop.with { files in
       try await files.signIn()
@@ -286,7 +285,7 @@ import Testing
       #expect(rows.map { $0["account"] } == [.string(Shop.ada), .string(Shop.grace)])
       #expect(rows.map { $0["state"] } == ["expired", "valid"])
       #expect(try await files.run("whoami", "-u", Shop.grace).stdout == Shop.grace + "\n")
-      // Nor does one whose header cannot be read keep the others from their work.
+      // An unreadable header does not affect the others either.
       try files.overwrite(path, Array(whole[..<100]))
       let table = try await files.run("status")
       #expect(
@@ -305,13 +304,13 @@ import Testing
     }
   }
 
-  /// Neither key nor names of files without libcrypto: it is said, and nothing is forgotten.
+  /// Without libcrypto there is no key and no file name: commands report that and delete nothing.
   @Test func withoutLibcrypto() async throws {
     try await FileShop.with { files in
       try await files.signIn()
       let before = files.files
       try await files.api.reset()
-      // The dynamic linker takes this one, and it is no library.
+      // The dynamic linker finds this file first, and it is not a library.
       try files.box.write("broken/libcrypto.so.3", "")
       let env = ["LD_LIBRARY_PATH": files.box.root + "/broken"]
       for words in [["token"], ["status"], ["whoami", "--offline"], ["logout"]] {

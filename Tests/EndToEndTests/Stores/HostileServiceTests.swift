@@ -1,16 +1,17 @@
 import Synchronization
 import Testing
 
-/// Whoever owns org.freedesktop.secrets may answer with anything: authctl ends with 12, says so in its
-/// own words on one line, and sends nothing. What a keyring may *hold* is in StoreContentTests.
+/// The owner of org.freedesktop.secrets can reply with anything: authctl exits with 12, prints a
+/// one-line message of its own, and sends nothing. StoreContentTests covers what a keyring may
+/// *contain*.
 @Suite struct HostileServiceTests {
   private static let name = FakeKeyring.name
   private static let hint = "\nhint: authctl doctor\n"
-  /// Colour, direction, a C1 control, a line separator, and a line that looks like one of authctl.
+  /// Colour, text direction, a C1 control, a line separator, and a line that imitates authctl's.
   private static let evil = "\u{1B}[31mred\u{202E}\u{9B}\u{2028}\r\nauthctl: fine"
   private static let evilShown = "?[31mred?????authctl: fine"
 
-  /// ada is signed in by an honest keyring; from then on `requests` go to the API.
+  /// Signs ada in with an honest keyring; after that, exactly `requests` reach the API.
   private func withShop(
     sending requests: JSON = [:],
     _ body: @Sendable (Shop, FakeKeyring) async throws -> Void
@@ -34,7 +35,8 @@ import Testing
     #expect(run.status == 12, "\(name)")
   }
 
-  /// Some keyrings know no encryption. What was wiped before it was sent would be stored as zeros.
+  /// Some keyrings support no encryption. A secret wiped before it was sent would be stored as
+  /// zeros.
   @Test func honestKeyringWithoutEncryptionKeepsTheSession() async throws {
     try await withShop(sending: ["GET /me": 2, "POST /refresh": 1]) { shop, keyring in
       for (command, stdout) in [("get /me", Shop.me), ("refresh", ""), ("get /me", Shop.me)] {
@@ -61,7 +63,7 @@ import Testing
     }
   }
 
-  /// GLib and libsecret have warnings about some of these, which go nowhere.
+  /// GLib and libsecret would print warnings about some of these; they must not appear.
   @Test(arguments: ["string", "number", "nothing"])
   func answersOfAnotherType(_ kind: String) async throws {
     try await withShop { shop, keyring in
@@ -88,7 +90,7 @@ import Testing
     }
   }
 
-  /// GDBus would read 128 MiB, and make an object of each value in them.
+  /// GDBus would read 128 MiB, and make an object of each value.
   @Test func largeAnswerEndsTheConnection() async throws {
     try await withShop { shop, keyring in
       for member in ["OpenSession", "SearchItems", "GetSecret"] {
@@ -153,7 +155,8 @@ import Testing
     }
   }
 
-  /// How a prompt may end: with values of another type, or with a promise that is not kept.
+  /// The ways in which a prompt may end: with values of another type, or without the promised
+  /// unlock.
   @Test(arguments: ["dismissed", "nothing", "another type", "still locked", "an error"])
   func promptsThatEndOddly(_ end: String) async throws {
     try await withShop { shop, keyring in

@@ -1,9 +1,9 @@
 import Glibc
 import Testing
 
-/// `make test-keyrings`: the Secret Services of KWallet and KeePassXC, the real programs on a screen
-/// of their own (Xvfb), driven as a person would by xdotool. What differs from gnome-keyring is told
-/// in the README ("Keyrings").
+/// `make test-keyrings`: the real KWallet and KeePassXC as Secret Services, on a virtual screen
+/// (Xvfb), operated by xdotool as a user would. The README ("Keyrings") describes the differences
+/// from gnome-keyring.
 @Suite(.serialized) struct KeyringProgramsTests {
   private static let isOn = getenv("AUTHCTL_KEYRINGS") != nil
 
@@ -38,7 +38,7 @@ import Testing
     """
   }
 
-  /// Two accounts, and one of them again over itself.
+  /// Signs in two accounts, and one of them a second time.
   private func signIn(_ program: KeyringProgram) async throws {
     for (account, password) in [
       (Shop.ada, Shop.password), (Shop.grace, Shop.gracePassword),
@@ -65,7 +65,7 @@ import Testing
     #expect(token.status == 0 && token.stdout.utf8.count > 100)
     #expect(try await box.run("get", "-u", Shop.ada, "/me").stdout == Shop.me)
     #expect(try await box.run("whoami", "-u", Shop.grace).stdout == Shop.grace + "\n")
-    // Single-use refresh tokens: each of these must have stored its pair.
+    // Refresh tokens work once: each of these commands must have stored its new pair.
     for _ in 0..<2 { try await box.expect(0, nil, "refresh", "-u", Shop.ada) }
     try await api.expire()
     #expect(try await box.run("get", "-u", Shop.ada, "/me").stdout == Shop.me)
@@ -105,7 +105,7 @@ import Testing
 
         """)
     #expect(password.status == 12)
-    // A person who has a terminal gets the dialog, and closes it.
+    // On a terminal the user gets the dialog, and closes it.
     let get = try box.openTerminal(["get", "/me"])
     try await program.screen.press("Escape", in: kind.dialog)
     let dismissed = try await get.finish()
@@ -124,7 +124,8 @@ struct KeyringProgram: Sendable {
 
     /// The title of the window that asks for the password.
     var dialog: String { self == .kwallet ? "KDE Wallet Service" : "Unlock Database" }
-    /// KeePassXC knows the name of a database when it is open; before that, its file's.
+    /// KeePassXC knows the name of a database only when it is open; before that, the name of its
+    /// file.
     var lockedCollection: String { self == .kwallet ? "kdewallet" : "file" }
   }
 
@@ -134,7 +135,7 @@ struct KeyringProgram: Sendable {
   let screen: Screen
   private let daemon: Daemon
 
-  /// The running program, which is started anew.
+  /// The running program, which tests restart.
   private actor Daemon {
     var child: Child?
     func set(_ child: Child) { self.child = child }
@@ -151,7 +152,7 @@ struct KeyringProgram: Sendable {
       switch kind {
       case .kwallet:
         try await program.start(["/usr/bin/kwalletd5"], hasCollection: false)
-        // As the login module does; this makes the wallet, which is shown at the next start.
+        // Creates the wallet as the login module does; the service shows it at the next start.
         try await program.openWallet()
         try await onThread {
           while access(box.root + "/keyring/kwalletd/kdewallet.kwl", F_OK) != 0 { usleep(10_000) }
@@ -166,10 +167,10 @@ struct KeyringProgram: Sendable {
     }
   }
 
-  /// Its files lie apart from what authctl may write, as those of gnome-keyring do.
+  /// Its files are outside of the folders that authctl may write, like gnome-keyring's.
   private var variables: [String: String] {
     var variables = shop.box.environment(["DISPLAY": screen.name, "QT_QPA_PLATFORM": "xcb"])
-    // KeePassXC knows by its TMPDIR whether it runs already.
+    // KeePassXC uses its TMPDIR to find a running instance.
     for name in ["HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "TMPDIR"] {
       variables[name] = shop.box.root + "/keyring"
     }
@@ -186,7 +187,7 @@ struct KeyringProgram: Sendable {
     let words = ["wait", "--session", "--timeout", "30", "org.freedesktop.secrets"]
     try await box.expect(0, "", words, program: "/usr/bin/gdbus")
     guard hasCollection else { return }
-    // The name is there before the collection is.
+    // The bus name exists before the collection does.
     try await onThread {
       let service = try SecretService(socket: box.busSocket)
       while try service.defaultCollection() == "/", child.view.status == nil { usleep(10_000) }
@@ -204,7 +205,7 @@ struct KeyringProgram: Sendable {
     }
   }
 
-  /// Closes wallet or database.
+  /// Locks the wallet or the database.
   func lock() async throws {
     let box = shop.box
     switch kind {
@@ -213,12 +214,12 @@ struct KeyringProgram: Sendable {
       let run = try await box.run(
         "--lock", env: variables.mapValues { $0 }, program: "/usr/bin/keepassxc")
       #expect(run.status == 0, "\(run.stderr)")
-      // It says so before it has locked.
+      // KeePassXC reports success before it has locked.
       for _ in 0..<200 where try await box.run("status", "--check").status == 12 { return }
     }
   }
 
-  /// Opens it, at the terminal and by the dialog or as a login does.
+  /// Unlocks it with `store unlock`: KeePassXC by its dialog, KWallet opened as by a login.
   func unlock() async throws {
     if kind == .kwallet { try await openWallet() }
     let unlock = try shop.box.openTerminal(["store", "unlock"])
@@ -230,7 +231,7 @@ struct KeyringProgram: Sendable {
 
   // MARK: KWallet
 
-  /// What pam_kwallet calls at a login, with the hash of a password.
+  /// The call of pam_kwallet at a login, with the hash of a password.
   private func openWallet() async throws {
     let hash = "@ay [" + Array(repeating: "0x41", count: 56).joined(separator: ",") + "]"
     let words = [
@@ -244,8 +245,8 @@ struct KeyringProgram: Sendable {
 
   private static let password = "kdbx secret"
 
-  /// A database whose root group is shown to the Secret Service, and settings that let programs read
-  /// and delete without a question.
+  /// A database whose root group is exposed to the Secret Service, and settings that let programs
+  /// read and delete without confirmation.
   private func makeDatabase() async throws {
     let box = shop.box
     let group = "{11111111-1111-1111-1111-111111111111}"
@@ -280,9 +281,9 @@ struct KeyringProgram: Sendable {
   }
 }
 
-/// A screen that nobody sees, and somebody at its keyboard.
+/// A virtual screen with a keyboard.
 struct Screen: Sendable {
-  /// As DISPLAY names it.
+  /// The value of DISPLAY.
   let name: String
   private let box: Sandbox
 
@@ -317,7 +318,8 @@ struct Screen: Sendable {
     }
   }
 
-  /// Waits for a window. xdotool fails when another one goes while it looks: it looks again then.
+  /// Waits for a window. xdotool fails if another window closes during its search; it is then run
+  /// again.
   private func find(_ title: String) async throws -> String {
     let words = ["search", "--sync", "--onlyvisible", "--name", title]
     for _ in 0..<20 {
@@ -329,7 +331,7 @@ struct Screen: Sendable {
 }
 
 extension Sandbox {
-  /// Runs authctl (or `program`), which must end so, and say this on stderr (nil: anything).
+  /// Runs authctl (or `program`), and expects this exit code and stderr (nil: any).
   func expect(
     _ status: Int32, _ stderr: String?, _ words: [String], env: [String: String?] = [:],
     program: String? = nil, sourceLocation: SourceLocation = #_sourceLocation

@@ -1,7 +1,7 @@
 import Glibc
 import Testing
 
-/// Which store is used, and what the others may still hold: design 7, rule C1.
+/// Which store is used, and sessions left in the others: design 7, rule C1.
 @Suite struct StoreChoiceTests {
   // MARK: The name
 
@@ -90,7 +90,7 @@ import Testing
       #expect(status.stderr == "" && status.status == 0)
       #expect(try await files.run("status", "--check", env: none).status == 12)
       #expect(try await files.api.counts() == [:])
-      // Forgetting needs no key.
+      // Deleting needs no key.
       let logout = try await files.run("logout", env: none)
       #expect(logout.status == 0, "\(logout.stderr)")
       #expect(files.files == [])
@@ -152,9 +152,9 @@ import Testing
     }
   }
 
-  // MARK: What other stores hold
+  // MARK: Sessions in other stores
 
-  /// A session of ada in the keyring and one in a file.
+  /// Runs `body` with a session of ada in the keyring and another in a file.
   private func inBoth(_ body: @Sendable (FileShop) async throws -> Void) async throws {
     try await FileShop.with("file", .keyring) { files in
       try await files.signIn(env: ["AUTHCTL_STORE": nil])
@@ -174,7 +174,7 @@ import Testing
     """
   }
 
-  /// A sign-in at the desk must not end the session of a cron job.
+  /// A sign-in on the desktop must not end the session of a cron job.
   @Test(arguments: ["secret-service", "file"])
   func loginLeavesOtherStoresAlone(_ store: String) async throws {
     try await inBoth { files in
@@ -191,7 +191,7 @@ import Testing
     }
   }
 
-  /// Each command that `logout` prints ends the session that is left.
+  /// Each command that `logout` prints ends the remaining session.
   @Test(arguments: ["secret-service", "file"], [false, true])
   func logoutSaysWhatAnotherStoreStillHolds(_ store: String, _ all: Bool) async throws {
     let other = store == "file" ? "secret-service" : "file"
@@ -226,7 +226,7 @@ import Testing
       #expect(rows.first?["revoked"] == true && rows.first?["deleted"] == true)
       #expect(try await files.box.items().isEmpty)
       #expect(files.files == [])
-      // Two sign-ins, two sessions at the server.
+      // Two sign-ins are two sessions at the server.
       #expect(try await files.api.count("POST /logout") == 2)
     }
   }
@@ -253,7 +253,7 @@ import Testing
     }
   }
 
-  /// Other accounts are other sessions.
+  /// Sessions of other accounts are independent.
   @Test func accountsOfOtherStoresAreLeftAlone() async throws {
     try await FileShop.with("file", .keyring) { files in
       try await files.signIn(Shop.grace, password: Shop.gracePassword, env: ["AUTHCTL_STORE": nil])

@@ -1,7 +1,7 @@
 import Testing
 
-/// What another program may have put into the keyring, and variables that would lead elsewhere:
-/// design 6 and 7, rule B12. Nothing that is not certainly the session is ever sent.
+/// Items that another program may have written to the keyring, and variables that redirect
+/// libraries: design 6 and 7, rule B12. Only what is certainly the session is ever sent.
 @Suite struct StoreContentTests {
   private func withShop(_ body: @Sendable (Shop, APIServer) async throws -> Void) async throws {
     try await Shop.with { shop, api in
@@ -10,7 +10,7 @@ import Testing
     }
   }
 
-  /// `get`, `token` and `refresh` end with 12 and send nothing.
+  /// Expects that `get`, `token` and `refresh` exit with 12 and send nothing.
   private func isRefused(
     _ shop: Shop, _ api: APIServer, _ name: String, _ account: String = Shop.ada,
     saying words: String = "", by commands: [[String]] = [["get", "/me"], ["token"], ["refresh"]]
@@ -59,7 +59,7 @@ import Testing
     }
   }
 
-  /// Attributes only find the item: a copy under another name is not that account's session.
+  /// The attributes only find the item: a copy under another name is not that account's session.
   @Test func itemCopiedUnderAnotherNameIsNotThatSession() async throws {
     try await withShop { shop, api in
       let item = try await shop.item()
@@ -83,7 +83,7 @@ import Testing
     }
   }
 
-  /// What the item's attributes say about the origin does not decide where anything goes.
+  /// The origin in the item's attributes does not decide where requests go.
   @Test func alteredOriginAttributeSendsNothingElsewhere() async throws {
     try await withShop { shop, api in
       let evil = try shop.box.recorder()
@@ -165,7 +165,7 @@ import Testing
     }
   }
 
-  /// libsecret and GLib have back doors of their own; none of them is open.
+  /// libsecret and GLib have such variables of their own; authctl ignores them all.
   @Test func variablesOfTheLibrariesChangeNothing() async throws {
     try await withShop { shop, api in
       let file = shop.box.root + "/swapped.keyring"

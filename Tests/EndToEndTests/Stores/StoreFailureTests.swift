@@ -1,8 +1,8 @@
 import Glibc
 import Testing
 
-/// The secret store is locked, missing, stopped or full of surprises: design 3, 4 and 7,
-/// rule B12. "Locked" never reads as "not signed in".
+/// The secret store is locked, missing, stopped or replies unexpectedly: design 3, 4 and 7, rule
+/// B12. A locked store is never reported as "not signed in".
 @Suite struct StoreFailureTests {
   private static let locked =
     "authctl: the keyring is locked (gnome-keyring, collection \"Login\")\n"
@@ -14,7 +14,7 @@ import Testing
     "authctl: no D-Bus session here: DBUS_SESSION_BUS_ADDRESS is unset\n"
     + "hint: AUTHCTL_TOKEN, or AUTHCTL_STORE=file (authctl help ci)\n"
 
-  /// Everything that needs the store and must say so.
+  /// All commands that need the store and must report its failure.
   private static let commands = [
     "get -p shop --no-input /me", "token", "refresh", "whoami", "logout --all",
     "login -p shop --if-needed --password-stdin",
@@ -33,7 +33,7 @@ import Testing
     }
   }
 
-  /// Runs `commands`, which must all end with 12 and `stderr`, and nothing be sent.
+  /// Runs `commands`, and expects that all exit with 12 and `stderr`, and nothing is sent.
   private func allEnd(
     _ shop: Shop, _ api: APIServer, _ stderr: String, env: [String: String?] = [:],
     options: [String] = [], _ commands: [String] = essential
@@ -116,7 +116,7 @@ import Testing
     }
   }
 
-  /// A keyring never unlocked since its start knows hashes of the attributes only.
+  /// A keyring not unlocked since it started knows only hashes of the attributes.
   @Test func keyringThatWasNeverUnlockedIsLockedToo() async throws {
     try await withShop { shop, api in
       try await startLockedKeyring(shop.box)
@@ -137,8 +137,8 @@ import Testing
     }
   }
 
-  /// On a terminal the hint is the command that unlocks; without a prompter the dialog is over at
-  /// once. What never raises one says the same with a terminal as without.
+  /// On a terminal the hint is the command that unlocks; without a prompter its dialog ends at
+  /// once. Commands that never open a dialog give the same message with and without a terminal.
   @Test func terminalGetsADialogOnlyWhereOneMayBeRaised() async throws {
     try await withShop { shop, api in
       try await shop.box.lockKeyring()
@@ -160,8 +160,8 @@ import Testing
     }
   }
 
-  /// A keyring that the bus can start is started by a command that wants something of it, and by no
-  /// other: the connection that is begun while options are read starts nothing.
+  /// Only a command that uses the keyring makes the bus start it: the connection that is opened
+  /// while options are read starts nothing.
   @Test func keyringThatTheBusStarts() async throws {
     try await withShop(.busOnly) { shop, _ in
       let mark = shop.box.root + "/started"
@@ -189,7 +189,7 @@ import Testing
 
   @Test func noBusAtAll() async throws {
     try await withShop(.none) { shop, api in
-      // The machine's own bus would be used, where there is one.
+      // authctl would use the machine's own bus if there is one.
       try #require(access("/run/user/\(geteuid())/bus", F_OK) != 0)
       try await allEnd(shop, api, Self.noBus, Self.essential + ["status"])
       try await allEnd(
@@ -234,7 +234,8 @@ import Testing
       }
       let login = try await shop.login("--store-timeout", "1s")
       #expect(login.status == 12)
-      // Begun before the options were read; who does not get to ask does not wait.
+      // The connection starts before options are read; a command that fails before it uses the
+      // store does not wait for it.
       let whoami = "whoami --nope"
       for command in ["get /me --nope", "get /me -p other", whoami, whoami, whoami] {
         let words = command.split(separator: " ").map(String.init)
@@ -257,7 +258,8 @@ import Testing
     }
   }
 
-  /// The keyring goes between the sign-in's request and its answer: no session, so no success.
+  /// The keyring is gone between the sign-in request and its response: without a stored session,
+  /// the login has failed.
   @Test func sessionThatCannotBeSavedIsAFailedLogin() async throws {
     try await withShop { shop, api in
       for isLocked in [true, false] {

@@ -1,13 +1,13 @@
 import Glibc
 import Testing
 
-/// Keyring or bus go while a command runs, with a dialog open or not: exit 12 with the reason and no
-/// wait, and never a request without its credential. What was locked before is in StoreFailureTests,
-/// what is locked between read and write in MixedProcessesTests.
+/// The keyring or the bus ends while a command runs, with and without an open dialog: exit code 12
+/// with the reason, no waiting, and no request without its credential. StoreFailureTests covers
+/// stores that are locked before, MixedProcessesTests those locked between read and write.
 @Suite struct StoreGoneTests {
   private static let noService = "no Secret Service on this bus (org.freedesktop.secrets)"
 
-  /// A renewal is under way, and the server has not answered yet.
+  /// Runs `body` during a renewal that the server has not answered yet.
   private func withRenewal(
     _ command: String, _ body: @Sendable (Shop, Relay, Child) async throws -> Void
   ) async throws {
@@ -47,7 +47,7 @@ import Testing
     }
   }
 
-  /// Another daemon has the name by then: the new pair is stored in that one.
+  /// Another daemon owns the name by then: the new pair is stored in that one.
   @Test(arguments: ["get /me", "refresh"])
   func keyringThatStartsAnew(_ command: String) async throws {
     try await withRenewal(command) { shop, relay, child in
@@ -82,7 +82,7 @@ import Testing
     }
   }
 
-  /// Nothing is there from the beginning on: the API sees no connection.
+  /// The store is unavailable from the start: the API receives no connection.
   @Test(arguments: ["killed", "stopped", "locked", "no bus"])
   func requestIsNotSentWithoutItsCredential(_ state: String) async throws {
     try await Sandbox.with { box in
@@ -115,7 +115,7 @@ import Testing
     }
   }
 
-  /// With the dialog open: a prompter that takes it and never answers.
+  /// The dialog is open: its prompter accepts it and never answers.
   @Test(arguments: ["keyring", "bus"])
   func goesWhileItsDialogIsOpen(_ what: String) async throws {
     try await Shop.with { shop, api in
@@ -123,7 +123,7 @@ import Testing
       try await api.reset()
       try await box.lockKeyring()
       let monitor = try await BusMonitor(box, calls: "Prompt")
-      // It takes the name, and reads nothing of what comes.
+      // It owns the name and reads no messages.
       let prompter = try DBusConnection(path: box.busSocket)
       try prompter.call(
         "org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus.RequestName",

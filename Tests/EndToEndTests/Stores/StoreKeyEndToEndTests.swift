@@ -1,8 +1,8 @@
 import Glibc
 import Testing
 
-/// Which files may hold the key of the sealed files, as another user than root meets them, on other
-/// mounts and from pipes: rule B10. What a process sees of its own files is in StoreKeyTests.
+/// Files that may hold the key of the sealed files, for users other than root, on other mounts and
+/// from pipes: rule B10. StoreKeyTests covers a process with its own files.
 @Suite struct StoreKeyEndToEndTests {
   private static let isRoot = geteuid() == 0
   private static let nobody: uid_t = 65534
@@ -34,10 +34,11 @@ import Testing
     #expect(run.stdout == "" && run.status == 12)
   }
 
-  /// `store unlock` as that user, with this key file and more variables.
+  /// Runs `store unlock` as that user, with this key file and these variables.
   private typealias Unlock = @Sendable (String, [String: String?]) async throws -> Run
 
-  /// A sandbox that the user nobody may walk through, with a copy of authctl and a folder for it.
+  /// A sandbox that the user nobody may traverse, with a copy of authctl and a folder for that
+  /// user.
   private func withNobody(
     _ body: @Sendable (Sandbox, Unlock) async throws -> Void
   ) async throws {
@@ -59,8 +60,8 @@ import Testing
     }
   }
 
-  /// systemd shows a credential as a file of root, 0440, with an access control list for the user
-  /// of the service; Kubernetes a link to a file of root, 0644. Both are right as they are.
+  /// systemd provides a credential as a file of root, 0440, with an access control list for the
+  /// user of the service; Kubernetes as a link to a file of root, 0644. Both are accepted.
   @Test(.enabled(if: isRoot, "needs root to be somebody else"))
   func filesOfRootThatTheUserMayRead() async throws {
     try await withNobody { box, unlock in
@@ -107,7 +108,7 @@ import Testing
     }
   }
 
-  /// What Docker and Kubernetes mount read-only is theirs to protect, whatever its mode.
+  /// Docker and Kubernetes protect their read-only mounts themselves, so the mode does not matter.
   @Test(.enabled(if: mayMount, "needs CAP_SYS_ADMIN to mount"), arguments: ["rw", "ro"])
   func fileOnAMountThatCannotBeWritten(_ option: String) async throws {
     try await Sandbox.with(.none) { box in
@@ -131,7 +132,7 @@ import Testing
     }
   }
 
-  /// A session can be read where nothing can be written.
+  /// A session on a read-only file system can be used.
   @Test(.enabled(if: mayMount, "needs CAP_SYS_ADMIN to mount"))
   func readOnlyStateFolderServes() async throws {
     try await FileShop.with { files in
@@ -176,8 +177,8 @@ import Testing
     }
   }
 
-  /// Gives `user` an entry of its own in the file's access control list: acl(5), as the kernel keeps
-  /// it in an extended attribute (linux/posix_acl_xattr.h).
+  /// Adds an entry for `user` to the file's access control list, acl(5), which the kernel stores in
+  /// an extended attribute (linux/posix_acl_xattr.h).
   private static func allow(_ user: uid_t, toRead path: String) -> Bool {
     let undefined = UInt32.max
     let entries: [(tag: UInt16, permissions: UInt16, id: UInt32)] = [

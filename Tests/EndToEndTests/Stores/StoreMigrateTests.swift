@@ -1,8 +1,8 @@
 import Glibc
 import Testing
 
-/// `authctl store migrate`: design 7, rule C1. A session is in one store or the other at
-/// every moment, and the newer of two is never lost.
+/// `authctl store migrate`: design 7, rule C1. A session is always in one of the stores, and the
+/// newer of two is never lost.
 @Suite struct StoreMigrateTests {
   private static let stores = ["secret-service", "file", "plaintext"]
   private static let pairs = stores.flatMap { from in
@@ -17,7 +17,7 @@ import Testing
     }
   }
 
-  /// What a run says, with its line breaks taken out.
+  /// stderr as one line.
   private func words(_ run: Run) -> String { run.stderr.replacing("\n", with: " ") }
 
   private func migrate(
@@ -44,7 +44,7 @@ import Testing
     return try JSON(parsing: run.stdout).elements.map { $0["account"]?.string }
   }
 
-  // MARK: What is moved
+  // MARK: Moving sessions
 
   @Test(arguments: pairs)
   func everySessionIsMoved(_ from: String, _ to: String) async throws {
@@ -71,7 +71,7 @@ import Testing
       #expect(
         words(again) == "There was no session to move in \(title(files, from)). ")
       #expect(again.status == 0)
-      // Nobody was signed out.
+      // No session was signed out.
       #expect(try await files.api.count("POST /logout") == 0)
     }
   }
@@ -127,11 +127,11 @@ import Testing
     }
   }
 
-  // MARK: What was begun before
+  // MARK: Interrupted runs
 
   private func bytes(_ path: String) throws -> [UInt8] { try #require(readFile(path)) }
 
-  /// Puts a file back that authctl has deleted.
+  /// Restores a file that authctl has deleted.
   private func putBack(_ path: String, _ bytes: [UInt8]) throws {
     let file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
     try #require(file >= 0)
@@ -162,7 +162,7 @@ import Testing
       try await files.signIn()
       let path = try files.onlyFile()
       let old = try bytes(path)
-      // Newer in the store where it goes to: the old file has come back.
+      // The destination has the newer session: the old file has come back.
       #expect(try await migrate(files, "file", "plaintext").status == 0)
       let plain = files.env.merging(["AUTHCTL_STORE": "plaintext"]) { $1 }
       if isNewLogin {
@@ -180,7 +180,7 @@ import Testing
             + "one was forgotten. "), "\(kept.stderr)")
       #expect(kept.status == 0)
       #expect(try await files.box.run(["refresh"], env: plain).status == 0)
-      // Newer in the store where it is.
+      // The source has the newer session.
       try putBack(path, old)
       let run = try await migrate(files, "plaintext", "file", "--json")
       #expect(try result(run) == "replaced")
@@ -190,7 +190,7 @@ import Testing
     }
   }
 
-  /// Neither is newer: nobody can say which is meant.
+  /// If neither is newer, it is unclear which one is meant.
   @Test func differentSessionsOfTheSameTimeBothStay() async throws {
     try await withKeyring("plaintext") { files in
       try await files.signIn()
@@ -218,14 +218,14 @@ import Testing
     }
   }
 
-  /// Killed at any moment, and done again.
+  /// Kills the command at any moment, and repeats it.
   @Test(arguments: [("secret-service", "file"), ("file", "secret-service")])
   func killedMoveGoesOn(_ from: String, _ to: String) async throws {
     try await withKeyring(from) { files in
       try await files.signIn()
       let variables = files.env.merging(["AUTHCTL_STORE": nil]) { $1 }
       var words = ["store", "migrate", "--from", from, "--to", to]
-      // There and back once, for the time that it takes.
+      // Moves the session there and back to measure the duration.
       let start = monotonicMilliseconds()
       for _ in 0..<2 {
         #expect(try await files.box.startUnsampled(words, env: variables).finish().status == 0)
@@ -249,7 +249,7 @@ import Testing
     }
   }
 
-  // MARK: Others at the same time
+  // MARK: Concurrent commands
 
   @Test func renewalThatRunsIsNotLost() async throws {
     try await Relay.withShop { shop, api, relay in
@@ -267,7 +267,7 @@ import Testing
       #expect(run.status == 0, "\(run.stderr)")
       #expect(try await shop.box.items().isEmpty)
       let file = env.merging(["AUTHCTL_STORE": "file"]) { $1 }
-      // The new pair: the old refresh token would kill the whole family.
+      // It has the new pair: the old refresh token would end the whole family.
       #expect(try await shop.box.run("refresh", env: file).status == 0)
       #expect(try await shop.box.run("get", "/me", env: file).stdout == Shop.me)
       #expect(try await api.count("POST /refresh") == 2)
@@ -290,7 +290,7 @@ import Testing
     }
   }
 
-  // MARK: What fails
+  // MARK: Failures
 
   @Test func oneThatFailsDoesNotStopTheOthers() async throws {
     try await withKeyring { files in
@@ -312,7 +312,7 @@ import Testing
       #expect(run.status == 12)
       #expect(try bytes(path) == damaged)
       #expect(try await files.box.items().map { $0.attributes["account"] } == [Shop.grace])
-      // One without names is told, too, and stays.
+      // A session with an unreadable name is reported too, and stays.
       try files.overwrite(path, Array("AUTHCTL1".utf8))
       let cut = try await migrate(files, "file", "secret-service")
       #expect(
@@ -321,7 +321,7 @@ import Testing
     }
   }
 
-  /// A store that is locked or cannot be read, at either end: nothing is moved.
+  /// If either store is locked or unreadable, nothing is moved.
   @Test func lockedStores() async throws {
     try await withKeyring { files in
       try await files.signIn()

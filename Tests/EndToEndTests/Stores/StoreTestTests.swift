@@ -3,7 +3,7 @@ import Testing
 
 /// `authctl store test`: design 2 and 7, rules B4, B10 and B12.
 @Suite struct StoreTestTests {
-  /// One check as JSON has it.
+  /// One check in the JSON output.
   private static func check(
     _ name: String, _ result: String, _ detail: String, hint: String? = nil
   ) -> JSON {
@@ -17,7 +17,7 @@ import Testing
 
   // MARK: Secret Service
 
-  /// The daemon's line is the only one that differs from machine to machine.
+  /// Removes the line of the daemon, the only one that depends on the machine.
   private func withoutDaemon(_ run: Run) throws -> [JSON] {
     let checks = try #require(try JSON(parsing: run.stdout)["checks"]).elements
     let daemon = try #require(checks.first { $0["check"] == "daemon" })
@@ -68,7 +68,7 @@ import Testing
           Self.check("session", "ok", "encrypted (dh-ietf1024-sha256-aes128-cbc-pkcs7)"),
           Self.check("probe", "skipped", "not written: the keyring is locked"),
         ])
-      // On a terminal neither, where a dialog would be over at once and say so.
+      // No dialog on a terminal either: without a prompter it would end at once with a message.
       let terminal = try await box.terminal(["store", "test"])
       #expect(
         terminal.screen.contains(
@@ -108,8 +108,8 @@ import Testing
     }
   }
 
-  /// Where nobody can be asked for the password of a first keyring, the hint is not the command that
-  /// has just failed.
+  /// Without a way to ask for the password of a first keyring, the hint is not the command that has
+  /// just failed.
   @Test func keyringThatWasNeverUsed() async throws {
     try await Sandbox.with(.busOnly) { box in
       _ = try box.spawn(
@@ -132,7 +132,7 @@ import Testing
       #expect(
         try withoutDaemon(test).last == Self.check("collection", "fail", missing, hint: command))
       #expect(test.stderr == "" && test.status == 1)
-      // A person at a terminal has `store unlock`, which finds out that no dialog can be shown.
+      // On a terminal the hint is `store unlock`, which reports if no dialog can be shown.
       let told = try await box.terminal(["store", "test"])
       #expect(
         told.screen.hasSuffix(
@@ -157,7 +157,7 @@ import Testing
     }
   }
 
-  /// What a killed run has left behind is no session.
+  /// A probe left by a killed run is not a session.
   @Test func probesAreNoSessions() async throws {
     try await Sandbox.with { box in
       try await box.store(

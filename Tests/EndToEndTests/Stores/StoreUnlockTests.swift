@@ -43,7 +43,7 @@ import Testing
       #expect(run.stderr == Self.unlocked)
       #expect(run.stdout == "" && run.status == 0)
       #expect(try await box.run("get", "/me").stdout == Shop.me)
-      // Nothing is asked of anybody when it is open.
+      // If it is unlocked already, no password is needed.
       let again = try await box.run("store", "unlock", "--password-stdin", "--json", stdin: "")
       #expect(again.stdout == "{\"store\":\"secret-service\",\"unlocked\":true}\n")
       #expect(again.stderr == Self.unlocked && again.status == 0)
@@ -64,7 +64,7 @@ import Testing
     }
   }
 
-  /// AUTHCTL_PASSWORD is that of an API.
+  /// AUTHCTL_PASSWORD is the password of an API.
   @Test func passwordOfAnAPIIsNotSent() async throws {
     try await withLocked { shop, _ in
       let env: [String: String?] = ["AUTHCTL_PASSWORD": shop.box.keyringPassword]
@@ -91,7 +91,7 @@ import Testing
     }
   }
 
-  /// No display, no prompter: the terminal is where the person is.
+  /// Without a display or a prompter, authctl asks on the terminal.
   @Test(arguments: [nil, ":7"])
   func terminalIsAskedWhereNoDialogCanBe(_ display: String?) async throws {
     try await withLocked { shop, _ in
@@ -104,7 +104,7 @@ import Testing
         ["store", "unlock"], answers: [(Self.question, shop.box.keyringPassword + "\n")], env: env)
       #expect(right.screen == Self.question + "\n" + Self.unlocked)
       #expect(right.status == 0)
-      // With --no-input nobody is asked.
+      // With --no-input it does not ask.
       try await shop.box.lockKeyring()
       let silent = try await shop.box.terminal(["store", "unlock", "--no-input"], env: env)
       #expect(silent.screen == Self.locked)
@@ -112,7 +112,7 @@ import Testing
     }
   }
 
-  /// A listener on the bus sees the call and not the password.
+  /// A monitor of the bus sees the call but not the password.
   @Test func passwordCrossesTheBusEncrypted() async throws {
     try await withLocked { shop, _ in
       let box = shop.box
@@ -130,7 +130,7 @@ import Testing
       try await monitor.waitFor("member=Lock")
       #expect(find(Array("member=UnlockWithMasterPassword".utf8), in: monitor.view.out) != nil)
       #expect(find(password, in: monitor.view.out) == nil)
-      // From a program that does not encrypt it would have been seen.
+      // The monitor would have seen it: it sees the password of a program without encryption.
       try await box.unlockKeyring()
       try await monitor.waitFor(box.keyringPassword)
     }
@@ -140,14 +140,14 @@ import Testing
     let members = Mutex<[String]>([])
   }
 
-  /// A service that would take the password and knows no encryption does not get it.
+  /// A service without encryption does not get the password, even if it would accept it.
   @Test func passwordIsRefusedToAPlainSession() async throws {
     try await Sandbox.with(.busOnly) { box in
       let password = box.canary.make("password")
       let seen = Seen()
       let socket = box.busSocket
       startThread {
-        // Ends with the bus.
+        // The thread ends with the bus.
         try? DBusConnection(path: socket).serve("org.freedesktop.secrets") { member, arguments in
           seen.members.withLock { $0.append(member) }
           switch member {
@@ -177,7 +177,7 @@ import Testing
     }
   }
 
-  /// For files the key must open what is there.
+  /// For the store of files, the key must open every session.
   @Test func keyMustOpenEverySession() async throws {
     try await FileShop.with { files in
       try await files.signIn()

@@ -1,6 +1,6 @@
 import Glibc
 
-/// The demo server in a process of its own on a free port. Made by `Sandbox.api(…)`.
+/// DemoAPI in its own process on a free port. Made by `Sandbox.api(…)`.
 struct APIServer: Sendable {
   let child: Child
   /// `http://127.0.0.1:PORT`
@@ -20,10 +20,10 @@ struct APIServer: Sendable {
     url = String(line.dropFirst(opening.count))
   }
 
-  /// How often a route was asked for, as `"POST /refresh"`.
+  /// How many requests a route has had; a route is written as `"POST /refresh"`.
   func count(_ route: String) async throws -> Int { try await counts()[route]?.int ?? 0 }
 
-  /// Every route that was asked for, with how often.
+  /// The number of requests per route.
   func counts() async throws -> JSON { try await ask("GET", "/count") }
 
   /// Every request so far: an array of objects with method, target, path, query, headers, body, ….
@@ -32,20 +32,20 @@ struct APIServer: Sendable {
   /// Makes a path misbehave: `["path": "/refresh", "times": 1, "status": 500]`.
   func misbehave(_ trick: JSON) async throws { _ = try await ask("POST", "/misbehave", trick) }
 
-  /// Forgets all tricks and counts.
+  /// Resets all tricks and counts.
   func reset() async throws { _ = try await ask("POST", "/reset", [:]) }
 
-  /// All access tokens given so far are expired from now on.
+  /// Expires all access tokens issued so far.
   func expire() async throws { _ = try await ask("POST", "/expire", [:]) }
 
-  /// The server dies at once: connections to it are refused from now on.
+  /// Kills the server: later connections are refused.
   func stop() async {
     child.signal(SIGKILL, group: true)
     await child.until { $0.finished }
   }
 
-  /// One request of the harness itself, and the JSON of its answer.
-  /// - Throws: `HarnessError` when the answer is not 2xx with JSON (or nothing) in it.
+  /// Sends one request of the harness itself and returns the JSON of its response.
+  /// - Throws: `HarnessError` if the response is not 2xx with JSON or an empty body.
   @discardableResult
   func ask(_ method: String, _ path: String, _ body: JSON? = nil) async throws -> JSON {
     let text = body?.text ?? ""

@@ -2,18 +2,18 @@ import Glibc
 import Synchronization
 import Testing
 
-/// One run as `Canary` looks at it.
+/// One run that `Canary` inspects.
 struct SeenRun: Sendable {
   var child: Child
-  /// Secrets that its output may hold.
+  /// Secrets that its output may contain.
   var mayPrint: [String]
 }
 
-/// Makes recognisable secrets and looks for them afterwards where none may be: in all files of the
-/// sandbox but the keyring's own (and those that the test itself wrote, unless changed), in file
-/// names, in the output of every run, and in every command line that was seen of a run and its
-/// descendants. Every secret made here is looked for at the end of the sandbox; `forget` lifts
-/// that. Looked for are the plain text, its percent-encoding, and its base64 at all alignments.
+/// Makes recognisable secrets and searches for them at the end of the sandbox: in all files except
+/// the keyring's own (and those that the test itself wrote, unless changed), in file names, in the
+/// output of every run, and in every sampled command line of a run and its descendants. `forget`
+/// excludes a secret from the search. It finds plain text, percent-encoding, and base64 at all
+/// alignments.
 final class Canary: Sendable {
   private struct State {
     var secrets: [String] = []
@@ -21,7 +21,7 @@ final class Canary: Sendable {
   }
   private let state = Mutex(State())
 
-  /// A new secret: `kind-` and 24 random characters. `suffix` adds what makes trouble (`:"é `).
+  /// A new secret: `kind-` and 24 random characters. `suffix` adds difficult characters (`:"é `).
   func make(_ kind: String, suffix: String = "") -> String {
     let letters = Array("ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz23456789")
     let secret = kind + "-" + String((0..<24).map { _ in letters.randomElement() ?? "x" }) + suffix
@@ -29,17 +29,17 @@ final class Canary: Sendable {
     return secret
   }
 
-  /// Also looks for this one: a token that the server made, say.
+  /// Searches for this secret too, for example a token that the server made.
   func watch(_ secret: String) { state.withLock { $0.secrets.append(secret) } }
 
-  /// No longer looks for this one at the end.
+  /// Stops searching for this secret.
   func forget(_ secret: String) {
     state.withLock { $0.secrets.removeAll { $0.utf8.elementsEqual(secret.utf8) } }
   }
 
   func allow(file: String, _ content: [UInt8]) { state.withLock { $0.files[file] = content } }
 
-  /// Every place where one of `secrets` stands, in words.
+  /// A description of every place that contains one of `secrets`.
   func findings(_ box: Sandbox, _ secrets: [String]) -> [String] {
     guard !secrets.isEmpty else { return [] }
     let forms = secrets.map { (secret: $0, forms: Self.forms(of: $0)) }
@@ -69,7 +69,7 @@ final class Canary: Sendable {
     return found
   }
 
-  /// Records an issue for every place where one of `secrets` stands.
+  /// Records an issue for every place that contains one of `secrets`.
   func assertNowhere(
     _ box: Sandbox, _ secrets: [String], sourceLocation: SourceLocation = #_sourceLocation
   ) {
@@ -78,12 +78,12 @@ final class Canary: Sendable {
     }
   }
 
-  /// The check at the end of the sandbox.
+  /// Runs the search at the end of the sandbox.
   func check(_ box: Sandbox, _ sourceLocation: SourceLocation) {
     assertNowhere(box, state.withLock { $0.secrets }, sourceLocation: sourceLocation)
   }
 
-  /// The forms in which a secret may hide.
+  /// The encodings in which a secret may appear.
   static func forms(of secret: String) -> [[UInt8]] {
     let bytes = Array(secret.utf8)
     let isPlain: (UInt8) -> Bool = {
@@ -97,7 +97,7 @@ final class Canary: Sendable {
       }
     }
     var forms = [bytes, percent(true), percent(false)]
-    // Unaligned, the first and the last characters also depend on the neighbours: they are cut off.
+    // Unaligned, the first and last characters depend on neighbouring bytes: remove them.
     for lead in 0..<3 {
       let padded = [UInt8](repeating: 0, count: lead) + bytes
       let whole = padded.dropLast(padded.count % 3)
@@ -117,7 +117,7 @@ final class Canary: Sendable {
     return different.isEmpty ? [bytes] : different
   }
 
-  /// The base64 of whole groups of three bytes; what is left over at the end is dropped.
+  /// The base64 of whole groups of three bytes; remaining bytes are dropped.
   static func base64(_ bytes: [UInt8]) -> [UInt8] {
     let letters = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
     var out: [UInt8] = []

@@ -1,18 +1,18 @@
 import Glibc
 import Synchronization
 
-/// What a finished child left behind.
+/// The result of a finished child.
 struct Run: Sendable {
   /// The program and its arguments.
   var command: [String]
-  /// The exit status; 128+N when signal N ended it.
+  /// The exit code; 128+N if signal N ended it.
   var status: Int32
   var stdoutBytes: [UInt8]
   var stderrBytes: [UInt8]
-  /// True when a descendant still held stdout or stderr half a second after the child had ended.
+  /// Whether a descendant still held stdout or stderr half a second after the child exited.
   var leftOutputOpen: Bool
 
-  /// stdout as UTF-8 text (with repair; compare `stdoutBytes` where bytes matter).
+  /// stdout as UTF-8 text (repaired; use `stdoutBytes` to compare bytes).
   var stdout: String { String(decoding: stdoutBytes, as: UTF8.self) }
   var stderr: String { String(decoding: stderrBytes, as: UTF8.self) }
 }
@@ -22,33 +22,33 @@ struct HarnessError: Error, CustomStringConvertible {
   init(_ description: String) { self.description = description }
 }
 
-/// What a child starts with. Nothing is inherited but what stands here.
+/// The settings to start a child with. Nothing else is inherited.
 struct Launch: Sendable {
   enum Streams: Sendable {
-    /// Three pipes; `closed` names descriptors (0...2) that the child finds closed instead.
+    /// Three pipes; `closed` lists descriptors (0...2) that are closed in the child instead.
     case pipes(closed: Set<Int32>)
-    /// All three are this terminal, which also becomes the controlling one.
+    /// All three are this terminal, which also becomes the controlling terminal.
     case terminal(master: Int32, slave: String)
   }
   var command: [String]
   var environment: [String: String]
   var directory: String
   var streams = Streams.pipes(closed: [])
-  /// First bytes of stdin. nil: stdin is /dev/null.
+  /// The first bytes of stdin; nil: stdin is /dev/null.
   var stdin: [UInt8]?
-  /// stdin stays open after these bytes, until `Child.closeInput()`.
+  /// Whether stdin stays open after these bytes, until `Child.closeInput()`.
   var keepInputOpen = false
-  /// Seconds after which the child's process group is killed. nil: never.
+  /// Seconds after which the child's process group is killed; nil: never.
   var limit: Int? = 60
-  /// Whether the command lines of it and its descendants are sampled.
+  /// Whether to sample the command lines of it and its descendants.
   var isSampled = true
 }
 
-/// A running child process, with one thread of its own that moves its bytes, samples the command
-/// lines of it and its descendants, enforces the time limit and reaps it. Children lead a process
-/// group of their own (on a terminal: a session).
+/// A running child process, with a thread that moves its bytes, samples the command lines of it and
+/// its descendants, enforces the time limit and reaps it. Each child leads its own process group
+/// (on a terminal: its own session).
 final class Child: Sendable {
-  /// What is known of the child at one moment.
+  /// The state of the child at one moment.
   struct View: Sendable {
     var out: [UInt8] = []
     var err: [UInt8] = []
@@ -56,9 +56,9 @@ final class Child: Sendable {
     var status: Int32?
     var timedOut = false
     var leftOutputOpen = false
-    /// All is read and reaped; nothing changes any more.
+    /// Everything is read and reaped; the view no longer changes.
     var finished = false
-    /// Every command line (NULs as in /proc) seen of the child and its descendants.
+    /// Every command line (with NULs, as in /proc) seen of the child and its descendants.
     var commandLines: Set<[UInt8]> = []
   }
   private struct Waiter {
@@ -70,7 +70,7 @@ final class Child: Sendable {
     var input: [UInt8] = []
     var closeInput = false
     var waiters: [Waiter] = []
-    /// A socket; a byte written to it ends the wait of the pump; -1 once that is gone.
+    /// A socket; a byte written to it wakes the pump; -1 after the pump has ended.
     var wake: Int32 = -1
 
     func rouse() { if wake >= 0 { _ = send(wake, [1], 1, Int32(MSG_NOSIGNAL)) } }
@@ -83,7 +83,7 @@ final class Child: Sendable {
   private let state: Mutex<State>
 
   /// Starts `launch`.
-  /// - Throws: `HarnessError` when the program cannot be started.
+  /// - Throws: `HarnessError` if the program cannot be started.
   init(_ launch: Launch) throws {
     command = launch.command
     limit = launch.limit
@@ -125,7 +125,8 @@ final class Child: Sendable {
         posix_spawn_file_actions_addclose(&actions, descriptor)
       }
     case .terminal(let master, let slave):
-      // glibc runs file actions after setsid(2): the first terminal opened is the controlling one.
+      // glibc runs file actions after setsid(2): the first terminal opened becomes the controlling
+      // one.
       flags |= GNU.spawnSetSID
       posix_spawn_file_actions_addopen(&actions, 0, slave, O_RDWR, 0)
       posix_spawn_file_actions_adddup2(&actions, 0, 1)
@@ -167,10 +168,10 @@ final class Child: Sendable {
     startThread { self.pump(input: inputEnd, outputs: outputEnds, wake: wake) }
   }
 
-  /// What is known now.
+  /// The current state.
   var view: View { state.withLock { $0.view } }
 
-  /// Appends bytes to stdin (on a terminal: types them).
+  /// Appends bytes to stdin; on a terminal, types them.
   func write(_ bytes: some Sequence<UInt8>) {
     state.withLock {
       $0.input += bytes
@@ -178,7 +179,7 @@ final class Child: Sendable {
     }
   }
 
-  /// Closes stdin once all is written.
+  /// Closes stdin after everything is written.
   func closeInput() {
     state.withLock {
       $0.closeInput = true
@@ -186,7 +187,7 @@ final class Child: Sendable {
     }
   }
 
-  /// Signals the child alone, or its whole process group. Does nothing once it was reaped.
+  /// Signals only the child, or its whole process group. Does nothing after the child was reaped.
   func signal(_ number: Int32, group: Bool = false) {
     state.withLock { if $0.view.status == nil { _ = kill(group ? -pid : pid, number) } }
   }
@@ -204,8 +205,8 @@ final class Child: Sendable {
     }
   }
 
-  /// Waits until stdout (or stderr) holds `text`.
-  /// - Throws: `HarnessError` when the child ended without writing it.
+  /// Waits until stdout (or stderr) contains `text`.
+  /// - Throws: `HarnessError` if the child exited without writing it.
   func waitFor(_ text: String, onError: Bool = false) async throws {
     let needle = Array(text.utf8)
     let view = await until { find(needle, in: onError ? $0.err : $0.out) != nil }
@@ -214,8 +215,8 @@ final class Child: Sendable {
     }
   }
 
-  /// Waits for its end.
-  /// - Throws: `HarnessError` when the time limit killed it.
+  /// Waits until the child exits.
+  /// - Throws: `HarnessError` if the time limit killed it.
   func finish() async throws -> Run {
     let view = await until { $0.finished }
     guard !view.timedOut else {
@@ -243,7 +244,7 @@ final class Child: Sendable {
     while true {
       let now = monotonicMilliseconds()
       var entries = outputs.map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
-      // A descriptor of -1 is passed over.
+      // poll(2) ignores a descriptor of -1.
       entries.append(pollfd(fd: wake, events: Int16(POLLIN), revents: 0))
       let hasInput = input >= 0 && input != outputs[0] && state.withLock { !$0.input.isEmpty }
       if hasInput { entries.append(pollfd(fd: input, events: Int16(POLLOUT), revents: 0)) }
@@ -287,7 +288,7 @@ final class Child: Sendable {
     }
   }
 
-  /// False at the end of the stream.
+  /// Returns false at the end of the stream.
   private func take(from descriptor: Int32, intoErr: Bool) -> Bool {
     var buffer = [UInt8](repeating: 0, count: 65536)
     let count = read(descriptor, &buffer, buffer.count)

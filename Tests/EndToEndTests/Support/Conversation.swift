@@ -1,32 +1,32 @@
 import Glibc
 import Testing
 
-/// A dialogue between authctl and a scripted server, as a file of `Conversations` has it. The file
-/// NAME.txt is for the preset NAME. Each line begins with a mark and one space:
+/// A dialogue between authctl and a scripted server, as written in a file of `Conversations`. The
+/// file NAME.txt is for the preset NAME. Each line begins with a mark and one space:
 ///
-///     # TEXT                a comment; empty lines are passed over too
-///     url: /base            the path of the profile's url (none unless given)
-///     set: KEY=VALUE        a `--set` of `profile add`; may repeat, as all that follows
+///     # TEXT                a comment; empty lines are ignored too
+///     url: /base            the path of the profile's url (default: none)
+///     set: KEY=VALUE        a `--set` of `profile add`; like all marks below, it can be repeated
 ///     $ [VAR=X] login -u ada    a command with its environment; quotes as in a shell. `-p` is
 ///                           added, and the password pass-word-1 for login and register
-///     > POST /path?a=1      a request that the server must get now, method and target exactly
-///     > Name: VALUE         a header of it, exactly; name it twice when it must be there twice
+///     > POST /path?a=1      a request that the server must receive now, exact method and target
+///     > Name: VALUE         a header of it, exactly; written twice, it must be there twice
 ///     > !Name               a header that it must not have
-///     >> BODY               its whole body, which is empty without; CR LF between several lines
-///     < 200                 the status of the answer
-///     < Name: VALUE         a header of the answer; Content-Type is application/json unless given
+///     >> BODY               its whole body (default: empty); CR LF between several lines
+///     < 200                 the status of the response
+///     < Name: VALUE         a header of the response; default Content-Type: application/json
 ///     << BODY               its body; LF between several lines
-///     = 0                   the exit status of the command
-///     out: LINE             a line of its stdout, which is empty without. What request commands
-///                           print ends without a line feed, as the body does
-///     err: TEXT             what its stderr must hold, whatever else it says
+///     = 0                   the exit code of the command
+///     out: LINE             a line of its stdout (default: empty). The output of request commands
+///                           has no final line feed, like the body
+///     err: TEXT             a text that its stderr must contain
 ///
-/// In all but comments: `{jwt+900}`, a JSON Web Token of `ada` that ends in 900 s, the same one
-/// each time, and `{jwt+900b}`, another; `{now+60}` in seconds since 1970, `{iso+60}` in ISO 8601;
-/// `{url}` of the profile, `{origin}` of the server. In requests: `{unique}`, any 16 hex digits;
-/// `{boundary}`, the one that Content-Type names.
+/// Placeholders, except in comments: `{jwt+900}`, a JSON Web Token of `ada` that expires in 900 s,
+/// the same each time, and `{jwt+900b}`, a different one; `{now+60}` in seconds since 1970,
+/// `{iso+60}` in ISO 8601; `{url}` of the profile, `{origin}` of the server. In requests:
+/// `{unique}`, any 16 hex digits; `{boundary}`, the one in Content-Type.
 struct Conversation: Sendable {
-  /// What is wrong with the file, or with what was said, and in which line of the file.
+  /// A mistake in the file, or a difference from it, with the line of the file.
   struct Complaint: Error, Sendable, CustomStringConvertible {
     var line: Int
     var text: String
@@ -35,9 +35,9 @@ struct Conversation: Sendable {
 
     init(line: Int, text: String) { (self.line, self.text) = (line, text) }
 
-    /// `what` is another one than it must be; `more` may help to see why.
+    /// `what` is not as expected; `more` may explain why.
     init(_ line: Int, _ what: String, _ wanted: String, _ got: String, _ more: String = "") {
-      // Below one another and with as few escapes as can be, so that a difference is seen.
+      // One below the other and with few escapes, to make the difference visible.
       func shown(_ text: String) -> String {
         text.unicodeScalars.map {
           $0.properties.generalCategory == .control ? $0.escaped(asASCII: true) : String($0)
@@ -46,7 +46,7 @@ struct Conversation: Sendable {
       self.init(line: line, text: "\(what)\nwanted: \(shown(wanted))\n   got: \(shown(got))\(more)")
     }
   }
-  /// A text and the line where it stands.
+  /// A text and its line in the file.
   struct Text: Sendable {
     var line: Int
     var text: String
@@ -56,7 +56,7 @@ struct Conversation: Sendable {
     var name: String
     var value: String
   }
-  /// A request that must come, and its answer.
+  /// An expected request and its response.
   struct Exchange: Sendable {
     var line: Int
     /// Method and target: `POST /login?a=1`.
@@ -84,11 +84,11 @@ struct Conversation: Sendable {
   fileprivate(set) var base = ""
   fileprivate(set) var settings: [String] = []
   fileprivate(set) var commands: [Command] = []
-  /// The JSON Web Tokens that the placeholders stand for.
+  /// The JSON Web Tokens generated for placeholders.
   fileprivate(set) var tokens: Set<String> = []
 
-  /// Reads `text`, as it is for a server at `origin`.
-  /// - Throws: `Complaint` about the first line that is not as it must be.
+  /// Reads `text` for a server at `origin`.
+  /// - Throws: `Complaint` about the first invalid line.
   init(parsing text: String, origin: String) throws {
     var reader = ConversationReader(origin: origin)
     for line in text.utf8.split(separator: 10, omittingEmptySubsequences: false) {
@@ -102,14 +102,14 @@ struct Conversation: Sendable {
 
   fileprivate init() {}
 
-  /// What the user must not get to see: the password and other secrets of the environment; the
-  /// placeholders' tokens; in the server's answers cookies, headers and members of JSON that are
-  /// named like secrets, and a body that is one word.
+  /// Values that the user must not see: the password and other secrets of the environment; the
+  /// placeholders' tokens; in the server's responses cookies, headers and JSON members with names
+  /// of secrets, and a body of one word.
   var secrets: [String] {
     var found = tokens.union([Self.password])
     for (name, value) in commands.flatMap(\.environment)
     where name.contains(/(PASSWORD|SECRET|KEY|TOKEN)$/) {
-      // Of NAME:VALUE the value.
+      // The value of NAME:VALUE.
       found.formUnion(value.split(separator: ":").suffix(1).map(String.init))
     }
     for exchange in commands.flatMap(\.exchanges) {
@@ -119,7 +119,7 @@ struct Conversation: Sendable {
       let value = (try? JSON(parsing: body)) ?? .string(body)
       found.formUnion(Self.secrets(in: value, named: isToken ? "token" : ""))
     }
-    // What is short may well stand somewhere by chance; a sentence is no secret.
+    // A short value may occur elsewhere by chance, and a sentence is no secret.
     return found.filter { $0.utf8.count >= 8 && !$0.contains(/\s/) }.sorted()
   }
 
@@ -152,12 +152,12 @@ struct Conversation: Sendable {
 /// A file of the folder `Conversations`.
 struct ConversationFile: Sendable, CustomTestStringConvertible {
   let path: String
-  /// The preset that it is for.
+  /// The preset that the file is for.
   let preset: String
 
   var testDescription: String { preset }
 
-  /// All of them.
+  /// All files.
   static let all: [ConversationFile] = {
     let tests = "/" + #filePath.split(separator: "/").dropLast(2).joined(separator: "/")
     let folder = tests + "/Conversations/"
@@ -166,15 +166,14 @@ struct ConversationFile: Sendable, CustomTestStringConvertible {
     }
   }()
 
-  /// Those that AUTHCTL_CONVERSATION=NAME,NAME names, or all.
+  /// The files named in AUTHCTL_CONVERSATION=NAME,NAME; default: all.
   static let chosen: [ConversationFile] = {
     guard let names = getenv("AUTHCTL_CONVERSATION") else { return all }
     let chosen = String(cString: names).split(separator: ",").map(String.init)
     return all.filter { chosen.contains($0.preset) }
   }()
 
-  /// Has the whole of it spoken, and records an issue, at its line of the file, for all that was
-  /// not as it is written.
+  /// Runs the conversation, and records an issue, at its line of the file, for every difference.
   func check() async throws {
     guard let bytes = readFile(path) else { throw HarnessError("cannot read \(path)") }
     let text = String(decoding: bytes, as: UTF8.self)
@@ -191,7 +190,7 @@ private struct ConversationReader {
   let origin: String
   let now = Int(Shop.now())
   var made = Conversation()
-  /// The number of the line that is read, from 1.
+  /// The number of the current line, from 1.
   var number = 0
 
   init(origin: String) { self.origin = origin }
@@ -246,7 +245,7 @@ private struct ConversationReader {
     made.commands.append(command)
   }
 
-  /// The words of a command line; in single and in double quotes everything is as it stands.
+  /// The words of a command line; quotes, single and double, take everything literally.
   private func words(of text: String) throws -> [String] {
     var (words, word, quote): ([String], String?, Character?) = ([], nil, nil)
     for character in text {
@@ -309,7 +308,7 @@ private struct ConversationReader {
     return Conversation.Header(line: number, name: String(match.1), value: String(match.2))
   }
 
-  // MARK: What a part belongs to
+  // MARK: The owner of a part
 
   private mutating func inCommand(_ change: (inout Conversation.Command) -> Void) throws {
     guard let last = made.commands.indices.last else { throw complaint("there is no $ before it") }
@@ -362,14 +361,15 @@ private struct ConversationReader {
     return filled
   }
 
-  /// A JSON Web Token whose signature nobody checks.
+  /// A JSON Web Token; its signature is never checked.
   private static func token(of letter: String, from start: Int, until end: Int) -> String {
     let claims: JSON = [
       "sub": "ada", "iat": .number(Double(start)), "exp": .number(Double(end)),
       "jti": .string("conversation" + letter),
     ]
     let parts = [#"{"alg":"HS256","typ":"JWT"}"#, claims.text, "the signature of a conversation"]
-    // Whole groups of three bytes: base64 then needs no padding, and of this text no + and no /.
+    // Pads to whole groups of three bytes: base64 then needs no padding, and this text gives no +
+    // or /.
     return parts.map { part in
       let bytes = Array(part.utf8)
       return bytes + [UInt8](repeating: 32, count: (3 - bytes.count % 3) % 3)

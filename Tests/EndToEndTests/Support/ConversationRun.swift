@@ -1,12 +1,12 @@
 import Synchronization
 import Testing
 
-/// A conversation that is being spoken: by the real binary in a sandbox, with a server that knows
-/// what must come.
+/// Runs a conversation with the real binary in a sandbox, against a server that checks each
+/// request.
 struct ConversationRun {
   typealias Complaint = Conversation.Complaint
 
-  /// Commands that print what the server answered, byte for byte: no line feed is added.
+  /// Commands that print the server's response byte for byte: no line feed is added.
   private static let requests: Set = [
     "get", "request", "head", "post", "put", "patch", "delete", "batch",
   ]
@@ -15,11 +15,11 @@ struct ConversationRun {
   private let box: Sandbox
   private let server: ConversationServer
   private let secrets: [String]
-  /// What of the secrets was found so far, as `Canary` says it.
+  /// The secrets found so far, as `Canary` reports them.
   private var leaks: Set<String> = []
 
-  /// Everything that is not as `text` has it. After a command whose requests or exit status are
-  /// other ones nothing more is run: what follows would speak of something else.
+  /// Every difference from `text`. The run stops after a command with other requests or another
+  /// exit code: later differences would only follow from it.
   static func complaints(_ text: String, preset: String) async throws -> [Complaint] {
     try await Sandbox.with { box in
       let server = ConversationServer()
@@ -56,7 +56,7 @@ struct ConversationRun {
     (self.box, self.server, self.secrets) = (box, server, secrets)
   }
 
-  /// Runs one command. `isLost` says that the rest of the conversation has lost its ground.
+  /// Runs one command. `isLost` means that the rest of the conversation cannot be checked.
   private mutating func speak(
     _ command: Conversation.Command
   ) async throws -> (complaints: [Complaint], isLost: Bool) {
@@ -79,7 +79,7 @@ struct ConversationRun {
     return (complaints, isLost)
   }
 
-  /// Status, stdout and stderr.
+  /// Compares exit code, stdout and stderr.
   private static func compare(
     _ run: Run, with command: Conversation.Command, endsLine: Bool
   ) -> [Complaint] {
@@ -100,7 +100,7 @@ struct ConversationRun {
     return complaints
   }
 
-  /// Secrets wherever `Canary` looks for them, and on stderr also of a command that prints some.
+  /// Finds secrets wherever `Canary` searches, and also in stderr of a command that may print some.
   private mutating func findLeaks(of command: Conversation.Command, _ run: Run) -> [Complaint] {
     var places = box.canary.findings(box, secrets)
     for secret in secrets where find(Array(secret.utf8), in: run.stderrBytes) != nil {
@@ -116,12 +116,12 @@ struct ConversationRun {
   }
 }
 
-/// The server's side: compares each request with the one that must come now.
+/// The server: compares each request with the expected one.
 final class ConversationServer: Sendable {
   typealias Complaint = Conversation.Complaint
 
   private struct State {
-    /// The line of the command that runs.
+    /// The line of the running command.
     var line = 1
     var rest: ArraySlice<Conversation.Exchange> = []
     var complaints: [Complaint] = []
@@ -132,7 +132,7 @@ final class ConversationServer: Sendable {
   /// For `Sandbox.recorder(answering:)`.
   var answering: Recorder.Answering { { _, bytes in self.answer(HTTPRequest(bytes)) } }
 
-  /// From now on, what `command` says must come.
+  /// From now on, expects the requests of `command`.
   func expect(_ command: Conversation.Command) {
     state.withLock {
       $0.line = command.line
@@ -140,7 +140,7 @@ final class ConversationServer: Sendable {
     }
   }
 
-  /// What was wrong with the requests of the command that has ended.
+  /// The differences in the requests of the command that ended.
   func end() -> [Complaint] {
     state.withLock { state in
       if !state.isLost {
@@ -154,7 +154,7 @@ final class ConversationServer: Sendable {
     }
   }
 
-  /// Whether requests came that are not written, or did not come.
+  /// Whether an unexpected request came or an expected one did not.
   var isLost: Bool { state.withLock { $0.isLost } }
 
   private func answer(_ request: HTTPRequest) -> Recorder.Answer {
@@ -217,12 +217,12 @@ final class ConversationServer: Sendable {
   }
 }
 
-/// A request as it came.
+/// A request as received.
 struct HTTPRequest: Sendable {
   /// Method and target: `GET /me?a=1`.
   let line: String
   let body: String
-  /// The whole of it.
+  /// The whole request.
   let text: String
   private let headers: [(name: String, value: String)]
 
@@ -240,12 +240,12 @@ struct HTTPRequest: Sendable {
     }
   }
 
-  /// The values of every header of this name.
+  /// The values of all headers of this name.
   func values(of name: String) -> [String] {
     headers.filter { $0.name == name.lowercased() }.map(\.value)
   }
 
-  /// Whether `part` of this request is what is `wanted`, placeholders aside.
+  /// Whether `part` of this request equals `wanted`, apart from placeholders.
   func matches(_ wanted: String, _ part: String) -> Bool {
     let type = values(of: "content-type").first ?? ""
     let boundary = type.firstMatch(of: /boundary=(.+)$/).map { String($0.1) } ?? "{boundary}"

@@ -1,6 +1,6 @@
 import Glibc
 
-/// The few types of D-Bus values that the Secret Service speaks in.
+/// The D-Bus types that the Secret Service uses.
 enum DBusValue: Sendable, Equatable {
   case byte(UInt8)
   case bool(Bool)
@@ -9,9 +9,9 @@ enum DBusValue: Sendable, Equatable {
   case path(String)
   case signature(String)
   case bytes([UInt8])
-  /// `element` is the signature of one element (of a dictionary: `{..}`).
+  /// `element` is the signature of one element (for a dictionary: `{..}`).
   case array(element: String, [DBusValue])
-  /// A structure or a dictionary entry.
+  /// A structure, or a dictionary entry.
   case tuple([DBusValue], isEntry: Bool = false)
   indirect case variant(DBusValue)
 
@@ -51,39 +51,39 @@ enum DBusValue: Sendable, Equatable {
   }
 }
 
-/// An error answered by a D-Bus peer.
+/// An error reply from a D-Bus peer.
 struct DBusError: Error, CustomStringConvertible {
   var name: String
   var message: String
   var description: String { "\(name): \(message)" }
 }
 
-/// A call that came to a service.
+/// A call to a service.
 struct DBusCall: Sendable {
   var path: String
   var member: String
   var arguments: [DBusValue]
 }
 
-/// What a service does about a call.
+/// A service's reaction to a call.
 enum DBusAnswer: Sendable {
   case values([DBusValue])
   case error(String, String)
-  /// Nothing comes.
+  /// No reply.
   case silence
-  /// The service goes away.
+  /// The service ends.
   case end
-  /// An empty answer, and after it the signal Completed of a prompt with these values.
+  /// An empty reply, then the signal Completed of a prompt with these values.
   case completed([DBusValue])
 }
 
-/// A blocking client of one bus, enough for tests: call a method, get its answer.
+/// A blocking client of one bus, sufficient for tests: calls a method and returns its reply.
 /// https://dbus.freedesktop.org/doc/dbus-specification.html
 final class DBusConnection {
   private let socket: Int32
   private var serial: UInt32 = 0
 
-  /// Connects, authenticates (EXTERNAL) and says Hello.
+  /// Connects, authenticates (EXTERNAL) and sends Hello.
   init(path: String, timeout: Int = 10) throws {
     socket = Glibc.socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
     var address = sockaddr_un()
@@ -111,7 +111,7 @@ final class DBusConnection {
 
   deinit { close(socket) }
 
-  /// Calls `method` (`interface.Member`) and returns the values of the answer.
+  /// Calls `method` (`interface.Member`) and returns the values of the reply.
   @discardableResult
   func call(
     _ destination: String, _ path: String, _ method: String, _ arguments: [DBusValue] = []
@@ -128,7 +128,7 @@ final class DBusConnection {
     }
   }
 
-  /// Owns `name` and answers calls by their members, until the bus goes or nobody calls for ten
+  /// Owns `name` and answers calls by their members, until the bus ends or no call comes for ten
   /// seconds. nil: the call is not supported.
   func serve(
     _ name: String, _ answer: (_ member: String, _ arguments: [DBusValue]) -> [DBusValue]?
@@ -139,7 +139,7 @@ final class DBusConnection {
     }
   }
 
-  /// The same with all that a service can do.
+  /// Owns `name` and answers calls with any `DBusAnswer`.
   func serve(_ name: String, calls answer: (DBusCall) -> DBusAnswer) throws {
     let bus = "org.freedesktop.DBus"
     try call(bus, "/org/freedesktop/DBus", bus + ".RequestName", [.string(name), .uint32(0)])
@@ -168,7 +168,7 @@ final class DBusConnection {
     }
   }
 
-  /// Sends a message with its signature; gives its serial.
+  /// Sends a message with its signature; returns its serial.
   private func send(
     type: UInt8, _ fields: [(UInt8, DBusValue)], _ arguments: [DBusValue]
   ) throws -> UInt32 {
@@ -189,7 +189,7 @@ final class DBusConnection {
     return serial
   }
 
-  /// The next message; nil when it is not the answer to `serial`.
+  /// The next message; nil if it is not the reply to `serial`.
   private func receiveAnswer(to serial: UInt32) throws -> [DBusValue]? {
     let message = try receiveMessage()
     guard case .variant(.uint32(serial))? = message.fields[5] else { return nil }
@@ -320,7 +320,7 @@ final class DBusConnection {
       case "s": return .string(text(Int(uint32())))
       case "o": return .path(text(Int(uint32())))
       case "g": return .signature(text(Int(byte())))
-      case "t", "x", "d":  // Passed over: nobody asks for them.
+      case "t", "x", "d":  // skipped: no caller needs the value
         align(8)
         at += 8
         return .uint32(0)

@@ -1,9 +1,9 @@
-/// Lets a limited number in at a time, first come, first served.
+/// Admits a limited number at a time, first come, first served.
 actor Gate {
-  /// Two cores carry about six buses, keyrings and servers at once without any of them crawling.
+  /// Two cores carry about six buses, keyrings and servers at once without slowing down too much.
   static let sandboxes = Gate(places: 6)
-  /// True inside a sandbox: one that is opened within another takes no second place, so that six
-  /// tests that each want two cannot wait for one another.
+  /// True inside a sandbox: a nested sandbox takes no second place, so that six tests that each
+  /// need two cannot deadlock.
   @TaskLocal static var isInside = false
 
   private var free: Int

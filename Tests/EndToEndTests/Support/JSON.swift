@@ -1,4 +1,4 @@
-/// A JSON value, for what tests send and compare. Numbers are kept as `Double`.
+/// A JSON value, for tests to send and compare. Numbers are stored as `Double`.
 enum JSON: Sendable, Equatable {
   case null
   case bool(Bool)
@@ -7,7 +7,7 @@ enum JSON: Sendable, Equatable {
   case array([JSON])
   case object([String: JSON])
 
-  /// - Throws: `HarnessError` when the text is not one JSON value.
+  /// - Throws: `HarnessError` if the text is not one JSON value.
   init(parsing text: String) throws {
     var parser = Parser(bytes: Array(text.utf8))
     self = try parser.value()
@@ -32,7 +32,7 @@ enum JSON: Sendable, Equatable {
     if case .object(let members) = self { members.keys.sorted() } else { [] }
   }
 
-  /// As compact text, members sorted by name.
+  /// Compact text, members sorted by name.
   var text: String {
     switch self {
     case .null: "null"

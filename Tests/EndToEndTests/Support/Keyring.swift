@@ -9,7 +9,7 @@ struct KeyringItem: Sendable, Equatable {
   var secret: String? { secretBytes.map { String(decoding: $0, as: UTF8.self) } }
 }
 
-/// What tests ask of the Secret Service. Blocking: call by `onThread`.
+/// The calls that tests make to the Secret Service. Blocking: use `onThread`.
 /// https://specifications.freedesktop.org/secret-service/latest/
 struct SecretService {
   private static let name = "org.freedesktop.secrets"
@@ -25,7 +25,7 @@ struct SecretService {
       [.string(name)]) == [.bool(true)]
   }
 
-  /// The object path of the default collection; "/" when there is none (yet).
+  /// The object path of the default collection; "/" if there is none yet.
   func defaultCollection() throws -> String {
     try call(Self.root, "Service.ReadAlias", [.string("default")]).first?.text ?? "/"
   }
@@ -74,7 +74,7 @@ struct SecretService {
     guard answer.first?.parts.isEmpty == false else { throw HarnessError("not locked") }
   }
 
-  /// Unlocks without a dialog, as gnome-keyring lets its login module do it.
+  /// Unlocks without a prompt, as gnome-keyring's login module does.
   func unlock(_ collection: String, password: String) throws {
     let secret = DBusValue.tuple([
       .path(try openSession()), .bytes([]), .bytes(Array(password.utf8)), .string("text/plain"),

@@ -1,20 +1,20 @@
 import Glibc
 import Synchronization
 
-/// A raw TCP listener that keeps every byte of every connection, for "which origin got what".
-/// It reads one HTTP request (head, and a body by Content-Length or chunked), answers with given
-/// bytes, closes its side, and records on until the peer closes too.
+/// A raw TCP listener that records every byte of every connection, to check which origin received
+/// what. It reads one HTTP request (head, and a body by Content-Length or chunked), answers with
+/// given bytes, closes its side, and keeps recording until the peer closes too.
 final class Recorder: Sendable {
   enum Answer: Sendable {
     /// Send these bytes, then close.
     case bytes([UInt8])
     /// Send nothing, close.
     case close
-    /// Send nothing and keep the connection until the recorder or the peer closes it.
+    /// Send nothing and keep the connection open until the recorder or the peer closes it.
     case hang
-    /// Send these bytes and keep the connection: an answer that never ends.
+    /// Send these bytes and keep the connection open: a response that never ends.
     case bytesThenHang([UInt8])
-    /// Send these bytes (none, too), then reset the connection (RST).
+    /// Send these bytes, if any, then reset the connection (RST).
     case reset([UInt8])
   }
   /// The answer to connection `index` (from 0) that sent `request`.
@@ -22,7 +22,7 @@ final class Recorder: Sendable {
 
   let address: String
   let port: UInt16
-  /// As it stands in a URL: `127.0.0.2:8080`, `[::1]:8080`.
+  /// As in a URL: `127.0.0.2:8080`, `[::1]:8080`.
   var authority: String {
     (address.utf8.contains(UInt8(ascii: ":")) ? "[\(address)]" : address) + ":\(port)"
   }
@@ -36,17 +36,17 @@ final class Recorder: Sendable {
   private let listener: Int32
   private let state = Mutex(State())
 
-  /// Use `Sandbox.recorder(at:port:answering:)`, which also ends it.
+  /// Use `Sandbox.recorder(at:port:answering:)`, which also closes it.
   init(at address: String, port: UInt16, answering: @escaping Answering) throws {
     self.address = address
     (listener, self.port) = try Sockets.listen(at: address, port: port)
     startThread { self.accept(answering) }
   }
 
-  /// What each accepted connection sent, in the order in which they were accepted. A connection
-  /// counts from its acceptance on, also when it sent nothing.
+  /// The bytes of each connection, in the order of acceptance. A connection is counted once it is
+  /// accepted, even if it sends nothing.
   var connections: [[UInt8]] { state.withLock { $0.connections } }
-  /// The same as text.
+  /// `connections` as text.
   var texts: [String] { connections.map { String(decoding: $0, as: UTF8.self) } }
   /// All bytes of all connections.
   var bytes: [UInt8] { connections.flatMap { $0 } }
@@ -54,7 +54,7 @@ final class Recorder: Sendable {
   /// `200 OK` with an empty JSON object.
   static let ok: Answering = { _, _ in .http(200, "{}") }
 
-  /// These answers in turn; the last one again for all further connections.
+  /// Gives these answers in turn, and then the last one for all further connections.
   static func list(_ answers: Answer...) -> Answering {
     { index, _ in answers.isEmpty ? .close : answers[min(index, answers.count - 1)] }
   }
@@ -126,7 +126,7 @@ final class Recorder: Sendable {
 }
 
 extension Recorder.Answer {
-  /// An HTTP/1.1 answer with Content-Length and `Connection: close`.
+  /// An HTTP/1.1 response with Content-Length and `Connection: close`.
   static func http(
     _ status: Int, _ body: String = "", type: String = "application/json",
     headers: [(String, String)] = []
@@ -143,7 +143,7 @@ extension Recorder.Answer {
   }
 }
 
-/// The little of HTTP/1.1 that the harness must understand.
+/// The part of HTTP/1.1 that the harness must understand.
 enum HTTPMessage {
   /// Whether head and body are complete (a message without a length has no body).
   static func isWhole(_ bytes: [UInt8]) -> Bool {

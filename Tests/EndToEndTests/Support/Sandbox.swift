@@ -2,8 +2,8 @@ import Glibc
 import Synchronization
 import Testing
 
-/// A small world of its own for one test: folders, a private session bus, a real gnome-keyring.
-/// Nothing in it is shared with another test or with the machine's user.
+/// An isolated environment for one test: folders, a private session bus, a real gnome-keyring. It
+/// shares nothing with another test or with the machine's user.
 ///
 ///     try await Sandbox.with { box in
 ///       let api = try await box.api("--token-ttl", "2")
@@ -12,9 +12,9 @@ import Testing
 ///     }
 final class Sandbox: Sendable {
   enum Kind: Sendable {
-    /// A bus with an unlocked keyring on it.
+    /// A bus with an unlocked keyring.
     case keyring
-    /// A bus on which nobody offers secrets.
+    /// A bus without a Secret Service.
     case busOnly
     /// No bus: DBUS_SESSION_BUS_ADDRESS is not set.
     case none
@@ -30,7 +30,7 @@ final class Sandbox: Sendable {
   }
 
   let kind: Kind
-  /// The sandbox's folder; everything below goes away with it.
+  /// The sandbox's folder; it is removed at the end with everything in it.
   let root: String
   /// The password that unlocks the keyring.
   let keyringPassword = "keyring-\(UInt64.random(in: 0 ... .max))"
@@ -46,8 +46,8 @@ final class Sandbox: Sendable {
   var runtimeDirectory: String { root + "/run" }
   var busSocket: String { root + "/bus" }
 
-  /// Opens a sandbox, runs `body`, and takes all of it away again whatever happened. At a good end
-  /// of `body` the canary is asked, too: see `Canary`.
+  /// Opens a sandbox, runs `body`, and always cleans up. If `body` succeeds, the canary checks the
+  /// sandbox too: see `Canary`.
   @discardableResult
   static func with<T>(
     _ kind: Kind = .keyring, isolation: isolated (any Actor)? = #isolation,
@@ -77,7 +77,7 @@ final class Sandbox: Sendable {
 
   private init(_ kind: Kind) throws {
     self.kind = kind
-    // Not TMPDIR: the path of a Unix socket may have 107 bytes.
+    // Not TMPDIR: the path of a Unix socket is limited to 107 bytes.
     var template = Array("/tmp/authctl-XXXXXX".utf8CString)
     guard mkdtemp(&template) != nil else { throw HarnessError("mkdtemp: errno \(errno)") }
     root = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
@@ -90,12 +90,12 @@ final class Sandbox: Sendable {
     for folder in folders { mkdir(folder, 0o700) }
   }
 
-  /// A shell that waits for its stdin to end, which it does also when the test process is killed,
-  /// and then kills what is left and removes the folder. It reads the pids of process groups to
-  /// kill (and "-PID" of those that ended); others it knows by the folder in their environment.
-  /// (PR_SET_PDEATHSIG would fire when the starting thread ends, not the process.)
+  /// A shell that waits for the end of its stdin, which also comes if the test process is killed,
+  /// and then kills remaining processes and removes the folder. It reads the pids of process groups
+  /// to kill (and "-PID" of those that ended); it finds other processes by the folder in their
+  /// environment. (PR_SET_PDEATHSIG would fire when the starting thread ends, not the process.)
   private static func watchdog(_ root: String) -> Launch {
-    // grep ends with 2, though it found something, when a process vanished meanwhile.
+    // grep exits with 2 despite a match if a process vanished meanwhile.
     let script = #"""
       trap '' HUP INT TERM
       live=' '
@@ -154,8 +154,8 @@ final class Sandbox: Sendable {
 
   /// Starts the keyring (again, after `killKeyring()`), unlocked, and waits until it answers.
   ///
-  /// gnome-keyring 42.1 aborts once in some thousand starts (SIGTRAP in GLib, seen under load): it
-  /// is started again then.
+  /// gnome-keyring 42.1 aborts once in some thousand starts (SIGTRAP in GLib, seen under load); it
+  /// is then started again.
   func startKeyring() async throws {
     for attempt in 1...3 {
       do { return try await startKeyringOnce() } catch {
@@ -167,7 +167,7 @@ final class Sandbox: Sendable {
 
   private func startKeyringOnce() async throws {
     var variables = environment()
-    // Its files lie apart from what the program under test may write: Canary passes them over.
+    // Its files are outside of the folders of the program under test, so that Canary skips them.
     for name in ["HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME"] {
       variables[name] = root + "/keyring"
     }
@@ -199,7 +199,7 @@ final class Sandbox: Sendable {
 
   // MARK: Running
 
-  /// The whole environment of a child: nothing is inherited. `extra` overrides; nil removes.
+  /// The whole environment of a child, which inherits nothing. `extra` overrides; nil removes.
   func environment(_ extra: [String: String?] = [:]) -> [String: String] {
     var variables: [String: String] = [
       "PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": home, "LANG": "C.UTF-8", "TZ": "UTC",
@@ -211,9 +211,9 @@ final class Sandbox: Sendable {
     return variables
   }
 
-  /// Runs authctl (or `program`) and waits for its end; stdin is /dev/null unless given.
-  /// - Parameter mayPrint: secrets of `canary` that this run may print (`token`, say).
-  /// - Throws: `HarnessError` when it cannot be started, or was killed after 60 s.
+  /// Runs authctl (or `program`) and waits until it exits; stdin is /dev/null by default.
+  /// - Parameter mayPrint: secrets of `canary` that this run may print, for example with `token`.
+  /// - Throws: `HarnessError` if it cannot be started, or was killed after 60 s.
   @discardableResult
   func run(
     _ arguments: String..., stdin: String? = nil, env: [String: String?] = [:],
@@ -237,8 +237,8 @@ final class Sandbox: Sendable {
     ).finish()
   }
 
-  /// Starts authctl (or `program`) without waiting: for signals, and for several at once. What
-  /// still runs at the sandbox's end is killed.
+  /// Starts authctl (or `program`) without waiting: for signals, and for several at once. The
+  /// sandbox kills it at the end if it still runs.
   /// - Parameter keepInputOpen: stdin is a pipe that stays open until `closeInput()`.
   func start(
     _ arguments: [String], stdin: String? = nil, keepInputOpen: Bool = false,
@@ -254,7 +254,7 @@ final class Sandbox: Sendable {
     return child
   }
 
-  /// Starts DemoAPI with these options; it ends with the sandbox.
+  /// Starts DemoAPI with these options; it is stopped with the sandbox.
   func api(_ options: String...) async throws -> APIServer {
     try await api(options)
   }
@@ -269,7 +269,7 @@ final class Sandbox: Sendable {
     return try await APIServer(child)
   }
 
-  /// Starts a recorder; it ends with the sandbox. See `Recorder`.
+  /// Starts a recorder, which is closed with the sandbox. See `Recorder`.
   func recorder(
     at address: String = "127.0.0.1", port: UInt16 = 0,
     answering answer: @escaping Recorder.Answering = Recorder.ok
@@ -279,7 +279,7 @@ final class Sandbox: Sendable {
     return recorder
   }
 
-  /// Spawns a child that the sandbox, and failing that the watchdog, kills at the end.
+  /// Starts a child that the sandbox, or if that fails the watchdog, kills at the end.
   func spawn(_ launch: Launch, isDaemon: Bool = false) throws -> Child {
     guard !state.withLock({ $0.closed }) else { throw HarnessError("the sandbox is closed") }
     let child = try Child(launch)
@@ -295,7 +295,7 @@ final class Sandbox: Sendable {
     return child
   }
 
-  /// For `Canary`: what was run so far.
+  /// All runs so far, for `Canary`.
   var runs: [SeenRun] { state.withLock { $0.runs } }
 
   func remember(_ child: Child, mayPrint: [String]) {
@@ -304,16 +304,16 @@ final class Sandbox: Sendable {
 
   // MARK: The keyring
 
-  /// Every item of every collection, with its secret (nil where locked).
+  /// Every item of every collection, with its secret (nil if locked).
   func items() async throws -> [KeyringItem] {
     let socket = busSocket
     do {
       return try await onThread { try SecretService(socket: socket).items() }
     } catch {
-      // What it keeps is in its files: an abort of the daemon loses nothing. One that a test has
-      // killed or stopped is left as it is.
+      // The keyring's data is in its files: if the daemon aborts, it is restarted without loss. A
+      // daemon that a test has killed or stopped is left alone.
       guard let daemon = state.withLock({ $0.keyring }) else { throw error }
-      // It has left the bus in the middle of a call: its end is only not known here yet.
+      // It left the bus during a call: this process does not know yet that it exited.
       if (error as? DBusError)?.name == "org.freedesktop.DBus.Error.NoReply" {
         await daemon.until { $0.status != nil }
       }
@@ -323,7 +323,7 @@ final class Sandbox: Sendable {
     }
   }
 
-  /// Stores an item in the default collection beside any that has the same attributes.
+  /// Stores an item in the default collection, even if there is one with the same attributes.
   func store(attributes: [String: String], secret: String, label: String = "test") async throws {
     let socket = busSocket
     try await onThread {
@@ -332,7 +332,7 @@ final class Sandbox: Sendable {
     }
   }
 
-  /// Locks the default collection. There is no prompter on the bus: it stays locked.
+  /// Locks the default collection. It stays locked: there is no prompter on the bus.
   func lockKeyring() async throws {
     let socket = busSocket
     try await onThread {
@@ -341,11 +341,11 @@ final class Sandbox: Sendable {
     }
   }
 
-  /// The keyring stops answering (SIGSTOP) but keeps its name on the bus.
+  /// Stops the keyring with SIGSTOP: it no longer answers but keeps its name on the bus.
   func stopKeyring() { state.withLock { $0.keyring }?.signal(SIGSTOP) }
   func continueKeyring() { state.withLock { $0.keyring }?.signal(SIGCONT) }
 
-  /// The keyring dies, and its bus name with it.
+  /// Kills the keyring; its bus name is released.
   func killKeyring() async throws {
     guard let daemon = state.withLock({ $0.keyring }) else { return }
     daemon.signal(SIGKILL)
@@ -357,7 +357,7 @@ final class Sandbox: Sendable {
     }
   }
 
-  /// The bus dies, and with it every connection on it.
+  /// Kills the bus and thus closes every connection to it.
   func killBus() async throws {
     guard let daemon = state.withLock({ $0.bus }) else { return }
     daemon.signal(SIGKILL)
@@ -366,7 +366,7 @@ final class Sandbox: Sendable {
 
   // MARK: Files
 
-  /// Writes a file below `root` (folders are made, 0700). `Canary` passes it over while it is
+  /// Writes a file below `root` and makes its folders (0700). `Canary` skips the file while it is
   /// unchanged, so a test may put secrets into it. Returns the absolute path.
   @discardableResult
   func write(_ path: String, _ content: String, mode: mode_t = 0o600) throws -> String {
@@ -391,9 +391,9 @@ final class Sandbox: Sendable {
     return Glibc.write(file, bytes, bytes.count) == bytes.count && fchmod(file, mode) == 0
   }
 
-  /// Writes a program. A process of its own does it: a child that another thread starts meanwhile
-  /// has our descriptors until it executes its program, and what somebody has open for writing
-  /// cannot be run (ETXTBSY).
+  /// Writes a program in a separate process: a child started by another thread has our descriptors
+  /// until it executes its program, and a file that is open for writing cannot be executed
+  /// (ETXTBSY).
   private func install(_ bytes: [UInt8], at path: String, _ mode: mode_t) -> Bool {
     let script = "cat >'\(path)' && chmod \(String(mode, radix: 8)) '\(path)'"
     guard let pipe = popen(script, "we") else { return false }
@@ -401,12 +401,13 @@ final class Sandbox: Sendable {
     return pclose(pipe) == 0 && isWhole
   }
 
-  /// The content of a file below `root`; nil when there is none.
+  /// The content of a file below `root`; nil if there is none.
   func read(_ path: String) -> String? {
     readFile(root + "/" + path).map { String(decoding: $0, as: UTF8.self) }
   }
 
-  /// Every file, link and socket below `root` but the keyring's own and the bus, relative, sorted.
+  /// The relative paths of all files, links and sockets below `root`, sorted, without those of the
+  /// keyring and the bus.
   func files() -> [String] {
     func below(_ folder: String) -> [String] {
       list(root + "/" + folder).flatMap { name -> [String] in
@@ -420,7 +421,7 @@ final class Sandbox: Sendable {
     return below("")
   }
 
-  // MARK: The end
+  // MARK: Cleanup
 
   private func endChildren() async {
     let children = state.withLock { $0.children }
@@ -447,9 +448,9 @@ final class Sandbox: Sendable {
   }
 }
 
-/// Where the built executables are: beside the test bundle.
+/// Finds the built executables next to the test bundle.
 enum Built {
-  /// authctl, or what AUTHCTL_BINARY names.
+  /// authctl, or the program that AUTHCTL_BINARY names.
   static func authctl() throws -> String {
     if let path = getenv("AUTHCTL_BINARY") { return String(cString: path) }
     return try find("authctl")

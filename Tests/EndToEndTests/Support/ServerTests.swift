@@ -1,6 +1,6 @@
 import Testing
 
-/// The harness's server: DemoAPI in a process of its own.
+/// Tests of the harness's server: DemoAPI in its own process.
 @Suite struct ServerTests {
   @Test func countsMisbehavesResetsAndDies() async throws {
     try await Sandbox.with(.none) { box in

@@ -1,14 +1,14 @@
-/// The commands that a document tells its readers to type.
+/// A block of commands that a document tells its readers to type.
 struct ShellBlock: Sendable {
-  /// The heading of the page that it is on, `## …`.
+  /// The heading of its section, `## …`.
   var section: String
-  /// Where its first line stands.
+  /// The number of its first line.
   var line: Int
   var text: String
-  /// Why nobody can run it, as `<!-- not run: REASON -->` in the line above says.
+  /// Why it cannot be run, from `<!-- not run: REASON -->` in the line above.
   var excuse: String?
 
-  /// Each command by itself: a line, and those that a backslash joins to it.
+  /// The commands, with lines joined that end with a backslash.
   var commands: [String] {
     var commands: [String] = []
     var open = ""
@@ -24,8 +24,8 @@ struct ShellBlock: Sendable {
     return commands
   }
 
-  /// Of a Markdown text: what is indented by four blanks, and what is fenced as `sh`. In a block
-  /// with lines that begin with `$`, these are typed and the others are shown.
+  /// The blocks of a Markdown text: text indented by four spaces, and text fenced as `sh`. In a
+  /// block with lines that begin with `$`, only these are commands; the others are output.
   static func all(inMarkdown text: String) -> [ShellBlock] {
     var blocks: [ShellBlock] = []
     var section = ""
@@ -74,7 +74,7 @@ struct ShellBlock: Sendable {
     return blocks
   }
 
-  /// Of the section EXAMPLES of an mdoc(7) page: its literal displays.
+  /// The literal displays in the section EXAMPLES of an mdoc(7) page.
   static func all(inPage text: String) -> [ShellBlock] {
     var blocks: [ShellBlock] = []
     var (isExample, start) = (false, 0)

@@ -1,13 +1,13 @@
 import Glibc
 import Synchronization
 
-/// A server that counts a long body instead of keeping it, and answers `200 OK` with the number.
+/// A server that counts a long body without storing it, and answers `200 OK` with the number.
 final class Sink: Sendable {
   let port: UInt16
   var url: String { "http://127.0.0.1:\(port)" }
   private let listener: Int32
 
-  /// - Parameter atEnd: called with the body's bytes before the answer is sent.
+  /// - Parameter atEnd: called with the number of bytes before the response is sent.
   init(atEnd: @escaping @Sendable (Int) -> Void) throws {
     (listener, port) = try Sockets.listen(at: "127.0.0.1", port: 0)
     let listener = listener
@@ -37,7 +37,7 @@ final class Sink: Sendable {
       Sockets.send(Array("HTTP/1.1 100 Continue\r\n\r\n".utf8), to: socket)
     }
     var count = head.count - (find(end, in: head) ?? 0) - 4
-    // In chunks, the marks between them are counted too: the end is what matters.
+    // A chunked body is counted with its framing: only the end matters.
     let isChunked = text.contains("transfer-encoding: chunked")
     let wanted =
       text.split(separator: "\r\n").first { $0.hasPrefix("content-length:") }

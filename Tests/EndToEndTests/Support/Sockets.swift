@@ -15,7 +15,7 @@ enum Sockets {
     }
     var size = length
     _ = withSocketAddress(&storage) { getsockname(socket, $0, &size) }
-    // sin_port and sin6_port both stand at bytes 2 and 3, big-endian.
+    // sin_port and sin6_port are both at bytes 2 and 3, big-endian.
     let got = withUnsafeBytes(of: &storage) { UInt16($0[2]) << 8 | UInt16($0[3]) }
     return (socket, got)
   }
@@ -38,7 +38,7 @@ enum Sockets {
     setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
   }
 
-  /// False when the peer is gone.
+  /// Returns false if the peer has closed.
   @discardableResult
   static func send(_ bytes: [UInt8], to socket: Int32) -> Bool {
     var rest = bytes[...]
@@ -52,7 +52,7 @@ enum Sockets {
     return true
   }
 
-  /// What has come; nil at the end, at an error, and when the time limit of the socket ran out.
+  /// Received bytes; nil at the end, on an error, and on the socket's timeout.
   static func receive(from socket: Int32) -> [UInt8]? {
     var buffer = [UInt8](repeating: 0, count: 65536)
     let count = recv(socket, &buffer, buffer.count, 0)

@@ -1,20 +1,20 @@
 import Glibc
 
-/// The repository that this was built from.
+/// The repository of this build.
 enum Source {
-  /// Its folder.
+  /// The path of the repository.
   static let root = "/" + "\(#filePath)".split(separator: "/").dropLast(4).joined(separator: "/")
 
-  /// The text of a file in it.
+  /// The text of a file in the repository.
   static func text(_ path: String) throws -> String {
     guard let bytes = readFile("\(root)/\(path)") else { throw HarnessError("there is no \(path)") }
     return String(decoding: bytes, as: UTF8.self)
   }
 
-  /// The names in one of its folders, sorted.
+  /// The names in a folder of the repository, sorted.
   static func names(in folder: String) -> [String] { list("\(root)/\(folder)").sorted() }
 
-  /// Writes a file of it; the folder is made.
+  /// Writes a file in the repository and makes its folder.
   static func write(_ path: String, _ text: String) throws {
     let full = "\(root)/\(path)"
     mkdir(String(full[..<(full.lastIndex(of: "/") ?? full.startIndex)]), 0o755)

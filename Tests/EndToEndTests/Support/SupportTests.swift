@@ -1,7 +1,7 @@
 import Glibc
 import Testing
 
-/// The harness itself: nothing here needs authctl.
+/// Tests of the harness itself: none needs authctl.
 @Suite struct SupportTests {
   private let sh = "/bin/sh"
 
@@ -100,7 +100,8 @@ import Testing
       try await box.store(attributes: ["profile": "shop"], secret: "pw")
       box.stopKeyring()
       let waiting = try box.start(["lookup", "profile", "shop"], program: "/usr/bin/secret-tool")
-      // The bus answers, so a call that reaches it has gone past the bus to the stopped daemon.
+      // The bus answers, so a call that reaches it has already passed the one to the stopped
+      // daemon.
       let other = try await box.run(
         "call", "--session", "--dest", "org.freedesktop.DBus", "--object-path",
         "/org/freedesktop/DBus", "--method", "org.freedesktop.DBus.NameHasOwner",
@@ -199,7 +200,7 @@ import Testing
 
       try await box.run("-c", "cat >$XDG_STATE_HOME/log", stdin: "a\(secret)b", program: sh)
       try await box.run("-c", "printf x; base64 -w0", stdin: "u:\(secret)", program: sh)
-      // The command line of a grandchild, put together where the shell's own does not show it.
+      // A grandchild's command line, built so that the shell's own does not contain it.
       let child = try box.start(
         ["-c", "read -r s; sh -c 'read -r x; exit 0' $s"], stdin: nested + "\n",
         keepInputOpen: true, program: sh)
@@ -229,7 +230,7 @@ import Testing
     }
     #expect(list(root).isEmpty)
     #expect(access(root, F_OK) != 0)
-    // Empty or absent once the process has let go of its memory, be it a zombie.
+    // Empty or absent after the process has released its memory, even as a zombie.
     #expect((readFile("/proc/\(pid)/environ") ?? []).isEmpty)
   }
 }

@@ -1,7 +1,7 @@
 import Glibc
 
-/// Runs `body` on a thread of its own, with all signals blocked: nothing that blocks may sit on the
-/// cooperative pool, and a broken pipe (SIGPIPE) must not end the test process.
+/// Runs `body` on a new thread with all signals blocked: blocking calls must not occupy the
+/// cooperative pool, and SIGPIPE must not end the test process.
 func startThread(_ body: @escaping @Sendable () -> Void) {
   final class Box: Sendable {
     let body: @Sendable () -> Void
@@ -25,7 +25,7 @@ func startThread(_ body: @escaping @Sendable () -> Void) {
   precondition(code == 0, "pthread_create: \(code)")
 }
 
-/// The result of `body`, run on a thread of its own.
+/// Runs `body` on a new thread and returns its result.
 func onThread<T: Sendable>(_ body: @escaping @Sendable () throws -> T) async throws -> T {
   try await withCheckedThrowingContinuation { continuation in
     startThread { continuation.resume(with: Result(catching: body)) }
@@ -44,7 +44,7 @@ func monotonicMilliseconds() -> Int {
   return now.tv_sec * 1000 + now.tv_nsec / 1_000_000
 }
 
-/// The status of an ended child, reaped; nil while it runs.
+/// Reaps a child and returns its exit code; nil while it runs.
 func reap(_ pid: pid_t) -> Int32? {
   var status: Int32 = 0
   guard waitpid(pid, &status, WNOHANG) == pid else { return nil }
@@ -63,7 +63,7 @@ func withCStrings<R>(
   }
 }
 
-/// The whole file; nil when it cannot be read. Works for /proc too.
+/// The whole file; nil if it cannot be read. Works for /proc too.
 func readFile(_ path: String) -> [UInt8]? {
   let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
   guard descriptor >= 0 else { return nil }
@@ -107,7 +107,7 @@ func collectCommandLines(of pid: pid_t, into found: inout Set<[UInt8]>, depth: I
   }
 }
 
-/// Where `needle` first stands in `hay`, from `start` on.
+/// The first position of `needle` in `hay`, from `start` on.
 func find(_ needle: [UInt8], in hay: [UInt8], from start: Int = 0) -> Int? {
   guard !needle.isEmpty else { return start }
   guard start >= 0, hay.count - start >= needle.count else { return nil }
@@ -126,7 +126,7 @@ func find(_ needle: [UInt8], in hay: [UInt8], from start: Int = 0) -> Int? {
   }
 }
 
-/// Functions of glibc that its headers show to C with _GNU_SOURCE only, and so never to Swift.
+/// glibc functions that its headers declare only with _GNU_SOURCE, and so not for Swift.
 enum GNU {
   typealias Actions = UnsafeMutablePointer<posix_spawn_file_actions_t>
   static let pipe2: @Sendable @convention(c) (UnsafeMutablePointer<Int32>, Int32) -> Int32 =

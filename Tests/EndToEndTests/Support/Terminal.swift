@@ -1,17 +1,17 @@
 import Glibc
 
-/// What a run on a terminal left: everything that was shown, what was typed and echoed included.
+/// The result of a run on a terminal: everything shown, including echoed input.
 struct TerminalRun: Sendable {
-  /// With CR LF as LF.
+  /// With CR LF replaced by LF.
   var screen: String
   var bytes: [UInt8]
   var status: Int32
 }
 
-/// A program that runs on a pseudo-terminal of its own, as leader of a session: /dev/tty works.
+/// A program on its own pseudo-terminal, as session leader: /dev/tty works.
 final class Terminal: Sendable {
   let child: Child
-  /// Held open beside the child's own, so that the settings can be read at any time.
+  /// Open in this process too, so that the settings can be read at any time.
   private let settings: Int32
 
   init(_ launch: Launch, columns: Int, rows: Int = 24, spawn: (Launch) throws -> Child) throws {
@@ -36,7 +36,7 @@ final class Terminal: Sendable {
 
   deinit { close(settings) }
 
-  /// Waits until the text appears on the screen after position `start`; returns where it ends.
+  /// Waits until the text appears on the screen after position `start`; returns its end.
   @discardableResult
   func waitFor(_ text: String, from start: Int = 0) async throws -> Int {
     let needle = Array(text.utf8)
@@ -50,16 +50,16 @@ final class Terminal: Sendable {
     return hit + needle.count
   }
 
-  /// Types the text; end a line with "\n" (the Enter key's CR is turned into it by the terminal).
+  /// Types the text; end a line with "\n" (the terminal translates the Enter key's CR to it).
   func type(_ text: String) { child.write(text.utf8) }
   /// ^C: SIGINT to the foreground process group.
   func interrupt() { type("\u{3}") }
-  /// ^Z: SIGTSTP. Stops only a program that has a shell above it: see `jobControl`.
+  /// ^Z: SIGTSTP. Stops only a program started from a shell: see `jobControl`.
   func suspend() { type("\u{1A}") }
   /// ^D at the beginning of a line: end of file.
   func endOfFile() { type("\u{4}") }
 
-  /// Whether the terminal shows what is typed.
+  /// Whether the terminal echoes input.
   var isEchoOn: Bool {
     var flags = termios()
     guard tcgetattr(settings, &flags) == 0 else { return false }
@@ -67,9 +67,9 @@ final class Terminal: Sendable {
   }
 
   /// Waits until echo is on (or off).
-  /// - Throws: `HarnessError` when it ended before.
+  /// - Throws: `HarnessError` if the program exited first.
   func waitForEcho(_ on: Bool) async throws {
-    // The settings of a terminal can only be asked for; the pump's ticks drive the question.
+    // A terminal does not report changes of its settings; check them with each tick of the pump.
     let view = await child.until { [self] _ in isEchoOn == on }
     guard isEchoOn == on else {
       throw HarnessError("\(child.brief) ended (\(view.status ?? -1)) with echo \(!on)")
@@ -78,7 +78,7 @@ final class Terminal: Sendable {
 
   var screen: String { Self.text(child.view.out) }
 
-  /// Waits for the end.
+  /// Waits until the program exits.
   func finish() async throws -> TerminalRun {
     let run = try await child.finish()
     return TerminalRun(
@@ -96,8 +96,8 @@ final class Terminal: Sendable {
 }
 
 extension Sandbox {
-  /// Starts authctl (or `program`) on a terminal and returns it for a conversation.
-  /// - Parameter jobControl: runs it below a shell, as at a prompt: when ^Z stops it, the shell
+  /// Starts authctl (or `program`) on a terminal and returns it for interaction.
+  /// - Parameter jobControl: runs it from a shell, as at a prompt: when ^Z stops it, the shell
   ///   shows `[stopped]`, waits for a line (type "\n") and continues it in the foreground.
   func openTerminal(
     _ arguments: [String], columns: Int = 80, env: [String: String?] = [:],
