@@ -114,7 +114,7 @@ END {
   if (short !~ /^.[A-Z]/) short = tolower(substr(short, 1, 1)) substr(short, 2)
   print ".\\\" Made by make docs from authctl " words " --help and man/parts. Do not edit."
   print ".Dd " date
-  print ".Dt AUTHCTL-" toupper(name) " 1"
+  print ".Dt AUTHCTL-" toupper(name) " 1 \"authctl manual\""
   print ".Os"
   print ".Sh NAME"
   print ".Nm authctl-" name
