@@ -61,7 +61,7 @@ build: swift
 	@Tests/packages.sh --check $(BUILD_PACKAGES)
 	@bin=$$(swift build $(RELEASE) --show-bin-path); mkdir -p "$$bin"; \
 	  archive=$$(clang -print-file-name=libstdc++.a) && [ -f "$$archive" ] && \
-	  ln -sf "$$archive" "$$bin/" || echo "No libstdc++.a here: libstdc++.so will be needed"
+	  ln -sf "$$archive" "$$bin/" || echo "No libstdc++.a found: authctl will need libstdc++.so"
 	swift build $(RELEASE) </dev/null
 	@cp -f "$$(swift build $(RELEASE) --show-bin-path)/authctl" .build/authctl.new
 	@mv -f .build/authctl.new .build/authctl
@@ -85,7 +85,7 @@ test: swift
 	  grep -aE -A 12 '^✘|[Ff]atal error|error:|unexpected signal' .build/test.log | \
 	    grep -avE '^(◇|✔|--)' | head -n 1000; \
 	  tail -n 1 .build/test.log; \
-	  echo "Failed; all of it is in .build/test.log" >&2; \
+	  echo "Failed. The whole log is .build/test.log" >&2; \
 	  exit $$status; }
 	@tail -n 1 .build/test.log
 
@@ -129,7 +129,7 @@ SHARE = $(DESTDIR)$(PREFIX)/share
 HELPERS := git docker bazel
 
 install:
-	@test -x "$(AUTHCTL)" || { echo "Nothing is built yet: run make first" >&2; exit 1; }
+	@test -x "$(AUTHCTL)" || { echo "$(AUTHCTL) does not exist yet: run make first" >&2; exit 1; }
 	install -d "$(DESTDIR)$(PREFIX)/bin" "$(SHARE)"/man/man{1,5} "$(SHARE)/$(ZSH_FUNCTIONS)" \
 	  "$(SHARE)/bash-completion/completions" "$(SHARE)/fish/vendor_completions.d"
 	install -m 755 "$(AUTHCTL)" "$(DESTDIR)$(PREFIX)/bin/authctl"
@@ -167,5 +167,5 @@ clean:
 
 swift:
 	@command -v swift >/dev/null || { \
-	  echo "There is no swift on the PATH. authctl needs Swift 6.3: https://www.swift.org/install" >&2; \
+	  echo "swift is not on the PATH. authctl requires Swift 6.3: https://www.swift.org/install" >&2; \
 	  exit 1; }

@@ -80,12 +80,12 @@ for ((i = 0; i < 400; i++)); do
   [ -s "$world/port" ] && break
   sleep 0.05
 done
-[ -s "$world/port" ] || fail "DemoAPI does not start: $(cat "$world/api.log")"
+[ -s "$world/port" ] || fail "DemoAPI did not start: $(cat "$world/api.log")"
 URL=http://127.0.0.1:$(cat "$world/port")
 export URL
 
 gdbus wait --session --timeout 20 org.freedesktop.secrets ||
-  fail "gnome-keyring does not start: $(cat "$world/keyring.log")"
+  fail "gnome-keyring did not start: $(cat "$world/keyring.log")"
 
 # Prints the explanation, the command and its output, and any status other than 0.
 say() { printf '\n# %s\n' "$1"; }
@@ -100,9 +100,9 @@ run() { # STATUS PATTERN COMMAND: the output must match the pattern.
   grep -qE -- "$pattern" <<<"$output" || fail "the output should have matched: $pattern"
 }
 
-echo "A small API answers at URL=$URL. Its access tokens live for 8 seconds."
+echo "A small API listens at URL=$URL. Its access tokens expire after 8 seconds."
 
-say 'Tell authctl how this API is spoken to: JSON, and where things are. Once.'
+say 'Describe the API once: it uses JSON, and these are its paths.'
 run 0 '' 'authctl profile add demo "$URL" --preset json \
     --set register.path=/register \
     --set '\''register.body={"email":"{username}","password":"{password}"}'\'' \
@@ -112,32 +112,32 @@ run 0 '' 'authctl profile add demo "$URL" --preset json \
     --set whoami.path=/me'
 
 PW='open "sesame": 7'
-say 'Make an account. The password, PW, comes by standard input: nothing secret in the arguments.'
+say 'Create an account. The password, PW, goes through standard input, not the arguments.'
 run 0 'authctl login' \
   'printf "%s\n" "$PW" | authctl register -u linus@example.com --password-stdin'
 
-say 'Sign in. Tokens go to the keyring, and nowhere else.'
+say 'Sign in. authctl stores the tokens only in the keyring.'
 run 0 'Signed in to demo' \
   'printf "%s\n" "$PW" | authctl login -u linus@example.com --password-stdin'
 run 0 'demo +linus@example\.com +valid' 'authctl status'
 run 0 '^linus@example\.com$' 'authctl whoami'
 
-say 'A request, signed in.'
+say 'Send a request with the session.'
 run 0 '"Lamp"' 'authctl get /items'
 
-say 'Ten seconds later the access token has ended; the session has not.'
+say 'Ten seconds later, the access token has expired. authctl renews it.'
 sleep 10
 run 0 'demo +linus@example\.com +refreshable' 'authctl status'
 run 0 '"Lamp"' 'authctl get -v /items'
 run 0 'demo +linus@example\.com +valid' 'authctl status'
 
-say 'A wrong password is one thing, and has its own exit status; the session stays as it was.'
+say 'A wrong password has its own exit code, and the session stays as it was.'
 run 14 'refused this name and password' \
   'echo wrong | authctl login -u linus@example.com --password-stdin'
 run 0 '^linus@example\.com$' 'authctl whoami'
 
-say 'Sign out: at the server, and here.'
+say 'Sign out, at the server and on this machine.'
 run 0 'at the server and here' 'authctl logout'
 run 10 'not signed in to demo' 'authctl get /items'
 
-printf '\nThat was all. Nothing of it is left on this machine. Next: README.md\n'
+printf '\nDone. Nothing is left on this machine. Next: README.md\n'

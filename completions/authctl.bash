@@ -1,10 +1,10 @@
-# bash completion for authctl: what may stand here is asked of the authctl on the PATH.
-# For bash 4.2 and later; bash-completion is not needed. Source it, or leave it in
+# bash completion for authctl. It asks the authctl on the PATH for candidates. It requires bash 4.2
+# or later and works without bash-completion. Source this file, or install it as
 # /usr/share/bash-completion/completions/authctl.
 
 _authctl() {
   local words=() line=$COMP_LINE word i
-  # What readline split at = : @ is one word again; blanks between words tell which belong together.
+  # Join what readline split at = : @; parts without a blank between them are one word.
   for ((i = 0; i <= COMP_CWORD; i++)); do
     word=${COMP_WORDS[i]}
     if ((i == 0)) || [[ $line == [[:space:]]* ]]; then
@@ -18,14 +18,14 @@ _authctl() {
   ((${#words[@]} > 1)) || return 0
 
   local typed=${words[${#words[@]} - 1]}
-  # readline replaces what stands behind the last of its breaks only, a @ included.
+  # readline replaces only the text after the last break, and counts an @ as part of that text.
   local kept=
   case $typed in
     [\'\"]*) ;;
     *[=:@]*) kept=${typed%"${typed##*[=:@]}"} kept=${kept%@} ;;
   esac
 
-  # Quotes as they are typed: the shell has not taken them away yet.
+  # The words still have the quotes that were typed: remove them.
   local plain=() rest candidate
   for word in "${words[@]:1}"; do
     case $word in
@@ -64,14 +64,14 @@ _authctl() {
   done < <(authctl __complete -- "${plain[@]}" 2>/dev/null)
 }
 
-# Adds a candidate as the shell must read it: no name of a file or an account is ever taken apart
-# or run. readline would quote it as a file's name in part only, where it stands behind an option.
+# Adds a candidate, quoted for the shell: no name of a file or account is ever split or run.
+# readline's own quoting of file names covers only a part of the word after an option.
 _authctl_add() { # CANDIDATE [FILE'S NAME AS TYPED]
   local candidate=$1 home=
   case $typed in
     \'*) candidate=${candidate//\'/\'\\\'\'} ;;
     \"*)
-      # Between these quotes nothing keeps a ! from being history.
+      # Inside double quotes a ! cannot be escaped from history expansion.
       [[ $candidate == *"!"* ]] && return
       candidate=${candidate//\\/\\\\} candidate=${candidate//\"/\\\"}
       candidate=${candidate//\$/\\\$} candidate=${candidate//\`/\\\`}
@@ -79,7 +79,7 @@ _authctl_add() { # CANDIDATE [FILE'S NAME AS TYPED]
     *)
       candidate=${candidate#"$kept"}
       if [[ ${2-} == \~*/* && $candidate == "${2%%/*}/"* ]]; then
-        # A home folder, as it was typed.
+        # Keep a home folder as it was typed.
         home=${2%%/*}/ candidate=${candidate#"${2%%/*}/"}
       fi
       [[ $candidate == *[!-A-Za-z0-9_=:@./,+%]* ]] && printf -v candidate %q "$candidate"

@@ -112,7 +112,7 @@ END {
   short = abstract
   sub(/\.$/, "", short)
   if (short !~ /^.[A-Z]/) short = tolower(substr(short, 1, 1)) substr(short, 2)
-  print ".\\\" Made by make docs of authctl " words " --help and man/parts; not to be edited."
+  print ".\\\" Made by make docs from authctl " words " --help and man/parts. Do not edit."
   # The volume: groff has a title for each section, and man(7) shows it as that of the system.
   print ".ds doc-volume-ds-authctl authctl manual"
   print ".Dd " date
@@ -139,16 +139,15 @@ END {
       print list[titles[i]]
     }
     print ".Ss Every command"
-    print "Profile, account, store, verbosity and the form of errors are options of every"
-    print "command:"
-    print ".Xr authctl 1 ."
+    print ".Xr authctl 1"
+    print "has the options of every command: profile, account, store, verbosity, error format."
   }
   while (line ~ /^\.Sh/ || (getline line < part) > 0) {
     if (line ~ /^\.Sh EXIT STATUS/) has_status = 1
     print line
     line = ""
   }
-  if (!has_status) print ".Sh EXIT STATUS\nThat of\n.Xr authctl 1 ."
+  if (!has_status) print ".Sh EXIT STATUS\nSee\n.Xr authctl 1 ."
   if (example <= lines) {
     print ".Sh EXAMPLES\n.Bd -literal -offset indent"
     for (i = example; i <= lines && body[i] != ""; i++) print literal(substr(body[i], 3))

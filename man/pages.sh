@@ -2,7 +2,7 @@
 # Writes the manual pages of authctl and of its commands: the output of --help and of the help
 # topics as mdoc, combined with the hand-written man/parts. `make docs` runs it; a test compares.
 #
-#   man/pages.sh AUTHCTL FOLDER     asks the program AUTHCTL, writes FOLDER/*.1
+#   man/pages.sh AUTHCTL FOLDER     runs the program AUTHCTL, writes FOLDER/*.1
 #
 # parts/authctl.1 is the overview, in which the lines @commands@, @options@, @environment@ and
 # @exit-codes@ are replaced. parts/authctl-NAME.1 adds to the page of one command: the text before
@@ -15,7 +15,7 @@ authctl=$1 folder=$2
 man=$(dirname "$0")
 date=$(sed -n 's/^\.Dd //p' "$man/parts/authctl.1")
 
-page() { # WORDS: the page of this command, and those of the commands below it.
+page() { # WORDS: writes the page of this command and those of its subcommands.
   name=authctl-$(echo "$1" | tr ' ' -)
   part=$man/parts/$name.1
   [ -f "$part" ] || part=/dev/null
@@ -30,7 +30,7 @@ page() { # WORDS: the page of this command, and those of the commands below it.
   done
 }
 
-lists() { # Replaces the lines @NAME@.
+lists() { # Replaces the lines @NAME@ with lists.
   while IFS= read -r line; do
     case $line in
       @commands@) "$authctl" help | awk -v kind=commands -f "$man/mdoc.awk" -f "$man/list.awk" ;;

@@ -1,23 +1,28 @@
 #!/usr/bin/env bash
-# Makes .build/dist/authctl_VERSION-1_ARCH.deb of .build/authctl, man/ and completions/.
+# Builds .build/dist/authctl_VERSION-1_ARCH.deb from .build/authctl, man/ and completions/.
 #
-# dpkg-shlibdeps finds the libraries that the program is linked with; the libraries that it opens at
-# run time (libcurl, libsecret, libcrypto) are listed here. The Swift runtime is linked statically.
+# Depends: dpkg-shlibdeps finds the libraries that the program is linked with. This script names
+# those that it opens at run time: libcurl, libsecret, libcrypto. The Swift runtime is linked
+# statically.
 #
-# Conflicts: Canonical's package authd has another program at /usr/bin/authctl. An alternative would
-# need both packages to give up the name, and a diversion would take it from a package that others
-# need to log in. So the two packages conflict, and users of authd install with `make install
-# PREFIX=/usr/local`.
+# Conflicts: Canonical's package authd has another program at /usr/bin/authctl. An alternative
+# requires both packages to give up the name, and a diversion takes it from a package that people
+# need to log in. So the two cannot be installed together. On a machine with authd, use
+# `make install PREFIX=/usr/local`.
+#
+# Maintainer: set DEBFULLNAME and DEBEMAIL to put your name into the package. dpkg requires the
+# field, and the project has no address of its own. So the default is in .invalid, a domain that
+# never exists (RFC 2606).
 
 set -eu
 cd "$(dirname "$0")/.."
 export LC_ALL=C
-[ -x .build/authctl ] || { echo "deb: nothing is built yet: run make first" >&2; exit 1; }
+[ -x .build/authctl ] || { echo "deb: .build/authctl does not exist yet: run make first" >&2; exit 1; }
 
 version=$(packaging/version.sh)-1
 architecture=$(dpkg --print-architecture)
-maintainer=${DEBFULLNAME:-The authctl project} email=${DEBEMAIL:-authctl@users.noreply.github.com}
-# A reproducible package: all times are those of the last commit.
+maintainer=${DEBFULLNAME:-The authctl authors} email=${DEBEMAIL:-no-address@authctl.invalid}
+# All times are those of the last commit, so the same input gives the same package.
 SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || date +%s)}
 export SOURCE_DATE_EPOCH
 
@@ -40,7 +45,7 @@ gzip -9n <CHANGELOG.md >"$documents/changelog.gz"
 gzip -9n >"$documents/changelog.Debian.gz" <<END
 authctl ($version) stable; urgency=medium
 
-  * Packaged from the sources of this version; changelog.gz tells what changed.
+  * New upstream version; see changelog.gz.
 
  -- $maintainer <$email>  $(date -uR -d "@$SOURCE_DATE_EPOCH")
 END
@@ -59,18 +64,17 @@ Depends: ${linked#shlibs:Depends=}, libcurl4, libsecret-1-0, libssl3
 Recommends: ca-certificates, libjq1
 Suggests: gnome-keyring | kwalletmanager | keepassxc
 Conflicts: authd
-Homepage: https://github.com/authctl/authctl
 Description: sign in to an HTTP API once, then send requests
- authctl signs in to an HTTP API, keeps the session in the keyring, renews it
- before it ends, and sends requests with it; for people and for scripts.
+ authctl signs in to an HTTP API, stores the session in the keyring, renews it
+ before it expires, and sends requests with it, from a terminal and in scripts.
  .
- It speaks to APIs as they are: JSON, forms, HTTP Basic, tokens, cookies, API
- keys, one-time codes. It hands tokens to other programs, and answers git,
- docker, Bazel, cargo, kubectl and curl as their credential helper. A credential
- goes to the origin that gave it and nowhere else.
+ It works with the sign-in that the API already has: JSON, forms, HTTP Basic,
+ tokens, cookies, API keys, one-time codes. It gives tokens to other programs,
+ and is a credential helper for git, docker, Bazel, cargo, kubectl and curl. It
+ sends a credential only to the origin that issued it.
 END
 (cd "$root" && find usr -type f -print0 | sort -z | xargs -0 md5sum) >"$root/DEBIAN/md5sums"
 find "$root" -exec touch -hd "@$SOURCE_DATE_EPOCH" {} +
 package=.build/dist/authctl_${version}_$architecture.deb
 dpkg-deb --root-owner-group --build "$root" "$package" >/dev/null
-echo "Made $package, $(stat -c %s "$package") bytes"
+echo "Built $package, $(stat -c %s "$package") bytes"

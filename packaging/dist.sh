@@ -14,7 +14,7 @@ stage=.build/stage
 rm -rf "$stage" "$dist"/*.tar.gz "$dist"/*.cdx.json "$dist/SHA256SUMS"
 mkdir -p "$stage" "$dist"
 
-# `cp -a bin share /usr/local/` installs it.
+# `cp -a bin share /usr/local/` in the unpacked archive installs it.
 make --silent install DESTDIR="$PWD/$stage" PREFIX="/$name"
 cp LICENSE README.md SECURITY.md CHANGELOG.md "$stage/$name/"
 tar --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner \
@@ -28,7 +28,7 @@ if git rev-parse --git-dir >/dev/null 2>&1; then
   # Package.resolved pins the packages, so that the source builds with the same versions.
   git archive --format=tar --prefix="$name/" --add-file=Package.resolved HEAD | gzip -9n >"$dist/$name.tar.gz"
 else
-  echo "dist: no git here: no source archive" >&2
+  echo "dist: this is not a git repository, so there is no source archive" >&2
 fi
 
 cd "$dist"

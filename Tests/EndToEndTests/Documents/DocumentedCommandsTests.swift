@@ -49,9 +49,12 @@ import Testing
 
   /// Runs all blocks in one shell, as a reader would; stops at the first command that fails and
   /// names it.
-  private func script(_ blocks: [ShellBlock], _ box: Sandbox, at api: APIServer) -> String {
+  private func script(
+    _ blocks: [ShellBlock], _ box: Sandbox, at api: APIServer, and other: APIServer
+  ) -> String {
     let stands = [
       ("http://127.0.0.1:8080", api.url), ("127-0-0-1-8080", api.profileName),
+      ("http://127.0.0.1:8080", api.url), ("https://api.example.com", other.url),
       ("/run/secrets/", box.root + "/secrets/"),
     ]
     return "set -Eeuo pipefail\ntrap 'echo \"block in line $BLOCK: $BASH_COMMAND: $?\" >&2' ERR\n"
@@ -64,7 +67,12 @@ import Testing
   private func run(_ blocks: [ShellBlock]) async throws {
     try await Sandbox.with { box in
       let (api, environment) = try await world(box)
-      try box.write("script", script(blocks, box, at: api))
+      let other = try await box.api()
+      let login: JSON = ["email": "ada@example.com", "password": .string(Self.password)]
+      let token = try await other.ask("POST", "/login", login)["access_token"]?.string
+      try box.write("home/token.txt", try #require(token) + "\n")
+      try box.write("home/key.txt", "a key\n")
+      try box.write("script", script(blocks, box, at: api, and: other))
       let run = try await box.run(
         [box.root + "/script"], env: environment, program: "/bin/bash", limit: 120)
       #expect(run.status == 0, "\(run.stderr)")
@@ -144,7 +152,7 @@ import Testing
       authctl profile default shop
     ) >/dev/null 2>&1 || { echo 'the preparation fails'; exit 1; }
 
-    example() { # PAGE STATUS, a command on standard input: tells when it ends with 1 or 2.
+    example() { # PAGE STATUS; runs the command on standard input, reports exit codes 1 and 2.
       rm -rf "$HOME/now"
       cp -r "$HOME/signed-in" "$HOME/now"
       (

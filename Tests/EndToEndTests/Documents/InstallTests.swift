@@ -46,7 +46,7 @@ import Testing
     try await Sandbox.with(.none) { box in
       let run = try await make(box, "install", "AUTHCTL=/nowhere")
       #expect(run.status == 2)
-      #expect(run.stderr.hasPrefix("Nothing is built yet: run make first\n"))
+      #expect(run.stderr.hasPrefix("/nowhere does not exist yet: run make first\n"))
       #expect(installed(box) == [])
     }
   }
