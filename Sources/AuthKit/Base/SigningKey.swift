@@ -90,13 +90,8 @@ struct SigningKey: ~Copyable {
       throw refusal
     }
     signature.removeLast(signature.count - count)
-    let size: Int? =
-      switch algorithm {
-      case .es256: 32
-      case .es384: 48
-      case .rs256, .ps256, .edDSA: nil
-      }
-    guard let size else { return signature }
+    guard algorithm == .es256 || algorithm == .es384 else { return signature }
+    let size = algorithm == .es256 ? 32 : 48
     guard let joined = Self.joined(signature, size: size) else { throw refusal }
     return joined
   }

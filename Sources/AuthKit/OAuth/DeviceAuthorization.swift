@@ -62,7 +62,8 @@ package struct DeviceAuthorization {
   /// - Parameter pause: waits for so many seconds.
   /// - Throws: `timeout` when the codes have expired; as `OAuthClient.signIn`; what `pause` throws.
   package mutating func wait(
-    _ client: OAuthClient, account: String?, pause: (_ seconds: Double) throws(Failure) -> Void
+    _ client: OAuthClient, account: String?, known: String?,
+    pause: (_ seconds: Double) throws(Failure) -> Void
   ) throws(Failure) -> SignedIn {
     var values = TemplateValues()
     values[.taken("device_code")] = deviceCode
@@ -82,7 +83,9 @@ package struct DeviceAuthorization {
       switch try answer.value(at: [.pointer("/error")])?.text {
       case "authorization_pending": continue
       case "slow_down": interval = min(60, interval + 5)
-      default: return try client.signedIn(answer, .deviceCode, account, nil)
+      default: 
+        return try client.signedIn(
+          answer, .deviceCode, account: account, known: known, nonce: nil)
       }
     }
     throw Failure(

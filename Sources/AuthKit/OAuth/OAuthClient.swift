@@ -95,7 +95,8 @@ package struct OAuthClient {
     if settings.clientKey != nil { return .privateKeyJWT }
     guard hasSecret else { return .none }
     let methods = server.authenticationMethods ?? []
-    let isPostOnly = !methods.contains("client_secret_basic") && methods.contains("client_secret_post")
+    let isPostOnly =
+      !methods.contains("client_secret_basic") && methods.contains("client_secret_post")
     return isPostOnly ? .post : .basic
   }
 
@@ -106,16 +107,19 @@ package struct OAuthClient {
   /// - Parameters:
   ///   - values: those that the grant needs.
   ///   - account: the name that the user gave; nil to take it from the answer.
+  ///   - known: the name to use if the server tells none.
   ///   - nonce: that of the authorization request, which the ID token must repeat.
   /// - Throws: `credentials_refused`, `client_error`, `server_error`, `timeout`,
   ///   `answer_not_understood` by the error codes of the server; what sending throws.
   package func signIn(
-    _ grant: OAuthSettings.Grant, _ values: TemplateValues, account: String?, nonce: String? = nil
+    _ grant: OAuthSettings.Grant, _ values: TemplateValues, account: String?,
+    known: String? = nil, nonce: String? = nil
   ) throws(Failure) -> SignedIn {
     guard let call = settings.tokenRequest(grant) else {
       throw Failure(.usage, "no grant is named")
     }
-    return try signedIn(try send(call, values), grant, account, nonce)
+    return try signedIn(
+      try send(call, values), grant, account: account, known: known, nonce: nonce)
   }
 
   /// Sends a request of the client and returns its answer.
@@ -131,7 +135,8 @@ package struct OAuthClient {
 
   /// Returns the session in the answer to a token request.
   func signedIn(
-    _ answer: RecipeResponse, _ grant: OAuthSettings.Grant, _ account: String?, _ nonce: String?
+    _ answer: RecipeResponse, _ grant: OAuthSettings.Grant, account: String?, known: String?,
+    nonce: String?
   ) throws(Failure) -> SignedIn {
     guard let call = settings.tokenRequest(grant) else {
       throw Failure(.usage, "no grant is named")
@@ -148,7 +153,7 @@ package struct OAuthClient {
     let found = try api.session(
       from: answer, values: credential, account: account
     ) { (tokens) throws(Failure) in
-      try name(of: tokens, grant)
+      try name(of: tokens, grant) ?? known
     }
     guard var signedIn = found else {
       throw api.notUnderstood(

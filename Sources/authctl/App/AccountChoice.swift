@@ -26,11 +26,12 @@ extension App {
   /// The account that an option, a variable or the profile names.
   func namedAccount(_ profile: Profile) -> (name: String, reason: String)? {
     if let name = globals.username { return (name, "from -u") }
-    if let name = environment[.username] {
-      return (name, "from AUTHCTL_USERNAME")
-    }
+    if let name = givenAccount { return (name, "from AUTHCTL_USERNAME") }
     return profile.account.map { ($0, "profile's account") }
   }
+
+  /// The account that `-u` or `AUTHCTL_USERNAME` names.
+  var givenAccount: String? { globals.username ?? environment[.username] }
 
   /// Refuses curl's `-u NAME:PASSWORD` without repeating it, unless an account has that name.
   ///

@@ -67,7 +67,8 @@ struct OAuthOptions: ParsableArguments {
   var settings: [(key: String, value: JSONValue)] {
     var settings: [(key: String, value: JSONValue)] = []
     for (key, text) in [
-      ("issuer", issuer), ("grant", grant), ("client_id", clientID), ("client_key", clientKey.map(File.absolute)),
+      ("issuer", issuer), ("grant", grant), ("client_id", clientID),
+      ("client_key", clientKey.map(File.absolute)),
       ("audience", audience),
     ] {
       if let text { settings.append(("oauth." + key, .string(text))) }

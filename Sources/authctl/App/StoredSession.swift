@@ -126,6 +126,7 @@ struct StoredSession {
       ("keeps_command", state == .locked ? nil : .bool(keepsCommand)),
       ("kind", state == .locked ? nil : isPassword ? "password" : "token"),
     ]
-    return .object(members + (grant == nil ? [] : [("grant", text(grant)), ("scope", text(scope))]))
+    return .object(
+      members + (grant == nil ? [] : [("grant", text(grant)), ("scope", text(scope))]))
   }
 }

@@ -223,7 +223,7 @@ struct Login: Command {
         suggestion: .loginTo(url: profile.url))
     }
     let keeper = try app.keeper(for: profile)
-    if !isAdopted { try keeper.api.check(profile.recipe.login) }
+    if !isAdopted(described) { try keeper.api.check(profile.recipe.login) }
     let known = app.namedAccount(profile)
     app.logChoice(choice, known)
     let named = try storedAccount(known?.name, app, keeper)
@@ -302,7 +302,7 @@ struct Login: Command {
         app: app, keeper: keeper, settings: try self.profile.oauth.applied(to: oauth), asker: asker,
         options: browser, assumesYes: yes)
       return try Messages.nothingChanged(profile) { () throws(Failure) in
-        try login.signIn(account: account)
+        try login.signIn(account: app.givenAccount, known: account)
       }
     }
     let call = profile.recipe.login

@@ -91,7 +91,7 @@ struct CredentialPrompt {
   func token(pasted: SharedSecret? = nil) throws(Failure) -> SharedSecret? {
     if let pasted, !reader.isGiven(.token) { return pasted }
     let recipe = profile.recipe
-    guard recipe.login == nil, !recipe.usesOAuth, !reader.hasOption(for: .password) else {
+    guard recipe.login == nil, recipe.oauth == nil, !reader.hasOption(for: .password) else {
       guard let token = try reader.read(.token) else { return nil }
       return SharedSecret(token)
     }

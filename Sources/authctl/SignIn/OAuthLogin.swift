@@ -18,25 +18,31 @@ struct OAuthLogin {
 
   /// Signs in and returns the new session, which is not stored.
   ///
-  /// - Parameter account: the name that the user gave.
-  func signIn(account: String?) throws(Failure) -> SignedIn {
-    do throws(Failure) { return try signIn(account, registersAgain: false) } catch {
+  /// - Parameters:
+  ///   - account: the name that the user gave for this sign-in.
+  ///   - known: the name of the profile or of its session, if the server tells none.
+  func signIn(account: String?, known: String?) throws(Failure) -> SignedIn {
+    do throws(Failure) { return try signIn(account, known, registersAgain: false) } catch {
       // A server that has lost its clients answers 401 (RFC 6749, section 5.2).
       guard settings.isRegistered, error.kind == .credentialsRefused, error.status == 401 else {
         throw error
       }
       app.console.notice("\(profile.name): the server does not know this client any more.")
-      return try signIn(account, registersAgain: true)
+      return try signIn(account, known, registersAgain: true)
     }
   }
 
-  private func signIn(_ account: String?, registersAgain: Bool) throws(Failure) -> SignedIn {
+  private func signIn(
+    _ account: String?, _ known: String?, registersAgain: Bool
+  ) throws(Failure) -> SignedIn {
     let wishes = try options.wishes()
     var secret: SharedSecret?
     if let given = try asker.reader.read(.clientSecret) { secret = SharedSecret(given) }
     let server = try keeper.api.authorizationServer(settings)
     let grant = grant(server, hasSecret: secret != nil)
-    if secret == nil, settings.clientKey == nil, grant == .clientCredentials { secret = try askForSecret() }
+    if secret == nil, settings.clientKey == nil, grant == .clientCredentials {
+      secret = try askForSecret()
+    }
     // A redirect URI may be compared as a whole: the port comes before the registration.
     let listener = try grant == .authorizationCode ? listen() : nil
     // Until the token is there nobody else may listen on the port.
@@ -47,9 +53,9 @@ struct OAuthLogin {
     var signedIn: SignedIn
     switch grant {
     case .clientCredentials:
-      signedIn = try client.signIn(grant, TemplateValues(), account: account)
-    case .password: signedIn = try byPassword(client, account)
-    case .deviceCode: signedIn = try byCode(client, account)
+      signedIn = try client.signIn(grant, TemplateValues(), account: account, known: known)
+    case .password: signedIn = try byPassword(client, account ?? known)
+    case .deviceCode: signedIn = try byCode(client, account, known)
     case .authorizationCode:
       guard let listener, let uri else { throw Failure(.failed, "no listener") }
       let request = try AuthorizationRequest(client, redirectURI: uri, wishes: wishes)
@@ -57,7 +63,7 @@ struct OAuthLogin {
         try opensBrowser ? codeFromBrowser(request, listener) : pastedCode(request)
       app.redactor.learn(code.secret)
       signedIn = try client.signIn(
-        grant, request.values(for: code), account: account, nonce: request.nonce)
+        grant, request.values(for: code), account: account, known: known, nonce: request.nonce)
     }
     signedIn.changes = changes
     return signedIn
@@ -212,7 +218,9 @@ struct OAuthLogin {
     return code
   }
 
-  private func byCode(_ client: OAuthClient, _ account: String?) throws(Failure) -> SignedIn {
+  private func byCode(
+    _ client: OAuthClient, _ account: String?, _ known: String?
+  ) throws(Failure) -> SignedIn {
     try requirePerson(hint: "--grant client-credentials needs none")
     var device = try DeviceAuthorization(client)
     let left = Timestamp.spoken(device.expiresAt.seconds - Clock.now().seconds)
@@ -220,7 +228,7 @@ struct OAuthLogin {
     app.console.remark("  \(device.page.text)")
     app.console.notice("and enter   \(device.userCode)   (\(left) left)")
     app.console.notice("You started this sign-in here; enter a code only if you did.")
-    return try device.wait(client, account: account) { (seconds) throws(Failure) in
+    return try device.wait(client, account: account, known: known) { (seconds) throws(Failure) in
       Clock.sleep(seconds)
     }
   }

@@ -78,7 +78,8 @@ final class LoopbackListener {
   /// Without SO_REUSEADDR and SO_REUSEPORT: nobody else may share the port, and no earlier
   /// connection to it may still be open.
   private static func listen(_ family: Int32, _ port: inout UInt16) -> Int32? {
-    let type = Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
+    let type =
+      Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
       | Int32(SOCK_NONBLOCK.rawValue)
     let descriptor = socket(family, type, 0)
     guard descriptor >= 0 else { return nil }
