@@ -4,6 +4,7 @@ import Foundation
 /// misbehave.
 struct Control: Sendable {
   let accounts: Accounts
+  let oauth: OAuth
   let tricks: Tricks
   let recorder: Recorder
   let raw: RawListener?
@@ -18,8 +19,14 @@ struct Control: Sendable {
         return reply(["message": "A JSON object with a path is wanted."], 400)
       }
       await tricks.add(trick)
-    case "POST /expire": await accounts.expireAccessTokens()
+    case "POST /expire":
+      await accounts.expireAccessTokens()
+      await oauth.expireAccessTokens()
+    case "GET /oauth-settings": return reply(await oauth.settings.description)
+    case "POST /oauth-settings":
+      if let complaint = await oauth.change(fields) { return reply(["message": complaint], 400) }
     case "POST /reset":
+      await oauth.resetSettings()
       await tricks.clear()
       await recorder.clear()
       raw?.reset()

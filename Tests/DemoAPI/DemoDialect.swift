@@ -229,6 +229,23 @@ struct DemoDialect: Sendable {
                     GET /api/clear_token   GET /api/get_photos
                     POST /api/upload_photo   DELETE /api/delete_photo
 
+    OAuth 2.0 and OpenID Connect, with metadata at /.well-known/openid-configuration (and a second
+    issuer at /tenant):
+
+      GET  /authorize   POST /token    POST /device_authorization   GET /device   POST /par
+      POST /revoke      POST /introspect   GET /userinfo   GET /jwks   POST /connect/register
+      GET  /oauth-api/me   /oauth-api/admin (scope admin)   /oauth-api/pages   /oauth-api/echo
+      GET  /oauth-api/strong (acr_values urn:demo:strong)   GET /ci-token (demo-ci-request-token)
+
+      demo-public         no secret; redirects to http://127.0.0.1:PORT/callback, any port
+      demo-confidential   the secret "s3cr:t &+%"; the same redirects
+      demo-service        the secret "service-secret", or a key; a service account
+      demo-key            private_key_jwt, by the key of the switch client_key_pem
+
+    To sign in without a browser, post email, password and action=approve|deny as a form to the
+    URL of the sign-in page. GET /oauth-settings lists the switches that make the server misbehave;
+    POST /oauth-settings {"NAME": VALUE} sets them, and POST /reset resets them.
+
     For tests: GET /count   GET /requests   POST /misbehave   POST /expire
                POST /reset  POST /raw       GET /raw/seen
 

@@ -7,7 +7,7 @@ final class Digest {
   private let context: OpaquePointer?
 
   /// The tests run authctl on the same machine, which needs libcrypto too.
-  private static var library: authctl_crypto {
+  static var library: authctl_crypto {
     guard let functions = authctl_crypto() else { fatalError("libcrypto.so.3 is not installed") }
     return functions.pointee
   }
@@ -30,6 +30,16 @@ final class Digest {
     var hash = [UInt8](repeating: 0, count: 32)
     precondition(crypto.EVP_DigestFinal_ex(context, &hash, nil) == 1)
     return hash.hex
+  }
+
+  static func sha256(_ data: Data) -> [UInt8] {
+    let crypto = library
+    var hash = [UInt8](repeating: 0, count: 32)
+    let result = data.withUnsafeBytes {
+      crypto.EVP_Digest($0.baseAddress, $0.count, &hash, nil, crypto.EVP_sha256(), nil)
+    }
+    precondition(result == 1)
+    return hash
   }
 
   /// HMAC-SHA256 (RFC 2104).

@@ -10,7 +10,9 @@ struct Router: HTTPHandler {
 
   init(options: Options, raw: RawListener?) {
     let (accounts, signer) = (Accounts(), Signer())
-    control = Control(accounts: accounts, tricks: tricks, recorder: recorder, raw: raw)
+    let oauth = OAuth(accounts: accounts, signer: signer, options: options)
+    control = Control(
+      accounts: accounts, oauth: oauth, tricks: tricks, recorder: recorder, raw: raw)
     let demo = DemoDialect(accounts: accounts, signer: signer, options: options)
     let express = ExpressJWT(accounts: accounts, signer: signer, tokenTTL: options.tokenTTL)
     let vapor = VaporBasic(accounts: accounts, signer: signer, options: options)
@@ -21,7 +23,7 @@ struct Router: HTTPHandler {
     // on Bearer tokens that are not its own; express-jwt answers everything else under /api.
     dialects = [
       turbo.answer, demo.answer, PlayGround().answer, vapor.answer, railsJWT.answer,
-      selfie.answer, express.answer,
+      selfie.answer, express.answer, { await oauth.answer($0) },
     ]
   }
 

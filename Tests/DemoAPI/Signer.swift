@@ -32,9 +32,9 @@ struct Signer: Sendable {
     Data(Digest.mac(text, key: key))
   }
 
-  private static func base64url(_ text: String) -> String { base64url(Data(text.utf8)) }
+  static func base64url(_ text: String) -> String { base64url(Data(text.utf8)) }
 
-  private static func base64url(_ data: Data) -> String {
+  static func base64url(_ data: Data) -> String {
     data.base64EncodedString().replacingOccurrences(of: "+", with: "-")
       .replacingOccurrences(of: "/", with: "_").replacingOccurrences(of: "=", with: "")
   }

@@ -88,11 +88,9 @@ import Testing
 
   // MARK: Examples of the commands
 
-  /// Examples that fail against DemoAPI: it is no known product, has no profile to import and no
-  /// registry; and a plaintext store has no lock.
-  private static let ends = [
-    "profile-detect": 1, "helper-docker": 1, "profile-import": 2, "store-unlock": 2,
-  ]
+  /// Examples that fail with DemoAPI: it has no profile to import and no registry; and a plaintext
+  /// store has no lock.
+  private static let ends = ["helper-docker": 1, "profile-import": 2, "store-unlock": 2]
 
   /// The examples name APIs that do not exist: each is sent to DemoAPI instead, which has few of
   /// the paths. None may exit with 2 (wrong command line) or 1 (internal failure).
