@@ -72,7 +72,7 @@ package struct CurlRecipe {
       // The name may be a key, which must not become the account.
       throw Failure(
         .usage, "-u of the curl command has no password",
-        hint: "authctl signs in by HTTP Basic with a name and a password")
+        hint: "to sign in by HTTP Basic, give a name and a password")
     }
     var settings: [(key: String, value: JSONValue)] = []
     if isBasic { settings.append(("preset", "http-basic")) }

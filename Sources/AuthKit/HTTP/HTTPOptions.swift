@@ -143,7 +143,7 @@ package struct HTTPOptions {
   private static func unfit(_ path: String, _ source: String, _ why: String) -> Failure {
     Failure(
       .tls, "certificate authorities: \(DisplayText.oneLine(path)): \(why)",
-      hint: "\(source) sets it; authctl does not fall back to other authorities")
+      hint: "\(source) sets it; no other authorities are used instead")
   }
 }
 

@@ -95,7 +95,6 @@ package struct OAuthSettings: Sendable {
     "client_id", "client_secret", "redirect_uri", "response_type", "response_mode", "state",
     "nonce", "scope", "code", "code_challenge", "code_challenge_method", "code_verifier",
     "grant_type", "refresh_token", "client_assertion", "client_assertion_type", "device_code",
-    "resource", "audience",
   ]
 }
 
@@ -107,11 +106,6 @@ extension RecipeReader {
     oauth.issuer = try oauthURL("issuer")
     for endpoint in OAuthSettings.Endpoint.allCases {
       oauth.endpoints[endpoint] = try oauthURL(endpoint.rawValue)
-    }
-    guard oauth.issuer != nil || oauth.endpoints[.token] != nil else {
-      throw values.failure(
-        table: "oauth", "has no issuer and no token_endpoint",
-        hint: "add issuer = \"https://id.example.com\"")
     }
     oauth.grant = try values.choice("oauth.grant", of: OAuthSettings.Grant.self)
     oauth.clientAuthentication = try values.choice(
@@ -127,6 +121,11 @@ extension RecipeReader {
     try readRedirect(into: &oauth)
     oauth.requiresIDToken =
       try values.word("oauth.id_token", of: ["optional", "required"]) == "required"
+    guard oauth.issuer != nil || oauth.endpoints[.token] != nil else {
+      throw values.failure(
+        table: "oauth", "has no issuer and no token_endpoint",
+        hint: "add issuer = \"https://id.example.com\"")
+    }
     return oauth
   }
 

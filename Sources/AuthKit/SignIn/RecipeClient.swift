@@ -168,7 +168,7 @@ package final class RecipeClient {
           .answerNotUnderstood,
           "\(profile.name): the answer from \(Redactor.withoutQuery(answer.url.text)) has no "
             + "\(kept.name) (HTTP \(answer.head.status), \(answer.shape))",
-          hint: showCommand.map { "to see where authctl looks for it (take), run: " + $0 })
+          hint: showCommand.map { "to see its place (take), run: " + $0 })
         failure.server = answer.words
         failure.status = answer.head.status
         throw failure

@@ -90,7 +90,10 @@ extension App {
   /// Returns the command with the path or URL that `target` may mean.
   private func hint(for target: String, after command: [String]) -> String? {
     let first = target.utf8.prefix { $0 != UInt8(ascii: "/") && $0 != UInt8(ascii: "?") }
-    guard !command.isEmpty, !first.isEmpty, !first.contains(UInt8(ascii: "@")) else { return nil }
+    // User information may be anywhere in what is no URL.
+    guard !command.isEmpty, !first.isEmpty, !target.utf8.contains(UInt8(ascii: "@")) else {
+      return nil
+    }
     let isHost = first.contains(UInt8(ascii: ".")) || first.contains(UInt8(ascii: ":"))
     let profile = globals.profile.map { ["-p", $0] } ?? []
     return DisplayText.shellCommand(

@@ -9,12 +9,12 @@ struct HelperHeaders: Command {
     usage: "authctl helper headers [<options>] [<target> ...]",
     discussion: """
       Prints one JSON object with the header that carries the credential. Give the
-      targets of the program here, so that authctl checks that they may get it.
+      targets of the program here, so that authctl checks that they may get it. In
+      .mcp.json: "headersHelper": "authctl helper headers -p shop"
 
       Examples:
         authctl helper headers -p shop
         authctl helper headers -p shop https://api.shop.example/mcp
-        "headersHelper": "authctl helper headers -p shop"     (in .mcp.json)
       """
   ).alone
 

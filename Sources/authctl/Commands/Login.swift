@@ -365,8 +365,8 @@ struct Login: Command {
       } else {
         console.notice("Saved: session in \(keeper.store.title).")
       }
-      Messages.tellUnusedRefreshToken(of: session, keeper, app)
       app.makeFirstDefault(keeper.api.profile, in: keeper.store)
+      Messages.tellUnusedRefreshToken(of: session, keeper, app)
       console.next(Messages.nextRequest(keeper.api.profile, app))
     }
     if output.json { try console.out(Messages.json(session, keeper)) }

@@ -63,8 +63,8 @@ struct Register: Command {
     app.console.notice(
       "Registered and signed in to \(profile.name) as \(name). \(Messages.validity(session))")
     tellSaved(made, app)
-    Messages.tellUnusedRefreshToken(of: session, keeper, app)
     app.makeFirstDefault(profile, in: keeper.store)
+    Messages.tellUnusedRefreshToken(of: session, keeper, app)
     if output.json {
       try app.console.out(Messages.json(session, keeper))
     }

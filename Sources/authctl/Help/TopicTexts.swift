@@ -41,7 +41,7 @@ extension Topics {
       14           The server refused these credentials.
       15           The answer to a sign-in was not understood; its shape is told,
                    names and types alone.
-      125          exec: authctl failed before the program started, except for 13 and
+      125          exec: authctl failed before the program, except for 13 and
                    the code of a --login that failed.
       126, 127     exec: the program is not executable, or not found.
       128+N        Ended by signal N: 130 is Ctrl-C.

@@ -13,7 +13,7 @@ extension Failure {
       if isAttended {
         Suggestion.unlockStore.command
       } else if takesPassword {
-        "authctl store unlock --password-stdin, or AUTHCTL_STORE=file (authctl help ci)"
+        "authctl store unlock --password-stdin"
       } else {
         "unlock it in the desktop session, or use AUTHCTL_STORE=file"
       }
