@@ -6,7 +6,7 @@ package final class RecipeClient {
   package let base: WebURL
   let http: HTTPClient
   let clock: () -> Timestamp
-  private let redactor: Redactor
+  let redactor: Redactor
   /// The profile's `url` without a trailing slash.
   private let root: String
   /// The cached result of `requestOrigins`, which every request needs.
