@@ -9,7 +9,8 @@ package struct DeviceAuthorization {
   /// When the codes expire.
   package let expiresAt: Timestamp
   private let deviceCode: SharedSecret
-  private var interval: Double
+  /// Seconds between two questions.
+  private(set) var interval: Double
 
   /// Starts the sign-in.
   ///
@@ -21,12 +22,18 @@ package struct DeviceAuthorization {
     let call = client.settings.deviceRequest
     let answer = try client.send(call)
     try api.refuse(answer, of: call, what: "the sign-in", refused: answer.recipe.refused)
+    try self.init(answer, api)
+  }
+
+  /// Reads the answer to the request that starts the sign-in.
+  init(_ answer: RecipeResponse, _ api: RecipeClient) throws(Failure) {
     func text(_ name: String) throws(Failure) -> String? {
       try answer.value(at: [.pointer("/\(name)")])?.text
     }
     func number(_ name: String) throws(Failure) -> Double? {
       let value = try answer.value(at: [.pointer("/\(name)")])
-      return value?.double ?? value?.text.flatMap(Double.init)
+      let number = value?.double ?? value?.text.flatMap(Double.init)
+      return number.flatMap { $0.isFinite ? $0 : nil }
     }
     // `verification_url` is the older name, which Google still uses.
     var address = try text("verification_uri")
