@@ -40,6 +40,7 @@ private func shown(_ place: ValueSource) -> String {
   case .header(let name): "header:\(name)"
   case .cookie(let name): "cookie:\(name)"
   case .body: "body"
+  case .claim(let pointer, let claim): "claim:\(pointer) \(claim)"
   }
 }
 
