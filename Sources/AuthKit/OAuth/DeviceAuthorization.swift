@@ -35,17 +35,23 @@ package struct DeviceAuthorization {
       let number = value?.double ?? value?.text.flatMap(Double.init)
       return number.flatMap { $0.isFinite ? $0 : nil }
     }
+    func refused(_ message: String) -> Failure {
+      var failure = api.notUnderstood(answer, message)
+      // The server's own words could send the person elsewhere (rule B16).
+      failure.server = []
+      return failure
+    }
     // `verification_url` is the older name, which Google still uses.
     var address = try text("verification_uri")
     if address == nil { address = try text("verification_url") }
     guard let device = try text("device_code"), let user = try text("user_code"),
       let address, let page = Self.page(address)
     else {
-      throw api.notUnderstood(answer, "no code, or no https page to enter it at")
+      throw refused("no code, or no https page to enter it at")
     }
     guard (1...32).contains(user.utf8.count),
       user.utf8.allSatisfy({ $0.isLetterOrDigit || $0 == UInt8(ascii: "-") })
-    else { throw api.notUnderstood(answer, "the code to enter is not one of letters and digits") }
+    else { throw refused("the code to enter is not one of letters and digits") }
     deviceCode = SharedSecret(device)
     userCode = user
     self.page = page
