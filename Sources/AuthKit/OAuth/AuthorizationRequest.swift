@@ -51,7 +51,9 @@ package struct AuthorizationRequest {
     nonce = Self.random()
     let secret = Self.random()
     verifier = SharedSecret(secret)
-    let endpoint = try server.url(of: .authorization, for: "a sign-in by a browser")
+    let endpoint = try WebURL(
+      server.url(of: .authorization, for: "a sign-in by a browser"), from: .server
+    ).text
     var query: [(String, String)] = [
       ("response_type", "code"), ("client_id", client.clientID), ("redirect_uri", redirectURI),
       ("state", state), ("code_challenge", base64URL(try Crypto.sha256(Array(secret.utf8)))),

@@ -22,17 +22,23 @@ package struct AuthorizationServer {
   /// - Throws: `answer_not_understood` for metadata of another issuer or with an endpoint that is
   ///   not encrypted, and when there is none; what sending throws.
   init(of settings: OAuthSettings, http: HTTPClient) throws(Failure) {
+    let metadata = try settings.issuer.flatMap { (issuer) throws(Failure) in
+      try Self.metadata(of: issuer, http)
+    }
+    try self.init(of: settings, metadata: metadata)
+  }
+
+  /// - Parameter metadata: the document of the issuer; nil if there is none.
+  init(of settings: OAuthSettings, metadata: JSONValue?) throws(Failure) {
     issuer = settings.issuer
     endpoints = settings.endpoints
-    if let issuer {
-      guard let metadata = try Self.metadata(of: issuer, http) else {
-        if endpoints[.token] != nil { return }
-        throw Failure(
-          .answerNotUnderstood,
-          "\(issuer) has no metadata of an authorization server (RFC 8414)",
-          hint: "the issuer may have a path, or set oauth.token_endpoint and the others by hand")
-      }
+    if let issuer, let metadata {
       try read(metadata, issuer)
+    } else if let issuer, endpoints[.token] == nil {
+      throw Failure(
+        .answerNotUnderstood,
+        "\(issuer) has no metadata of an authorization server (RFC 8414)",
+        hint: "the issuer may have a path, or set oauth.token_endpoint and the others by hand")
     }
     try Self.check(endpoints, issuer)
   }
@@ -61,8 +67,15 @@ package struct AuthorizationServer {
       "\(origin)\(path)/.well-known/openid-configuration",
       "\(origin)/.well-known/oauth-authorization-server\(path)",
     ] {
-      let (head, body) = try http.look(
-        at: try WebURL(place, from: .person), seconds: 10, most: largestMetadata)
+      let (head, body): (ResponseHead, [UInt8])
+      do throws(Failure) {
+        (head, body) = try http.look(
+          at: try WebURL(place, from: .person), seconds: 10, most: largestMetadata)
+      } catch {
+        var failure = error
+        if failure.kind == .answerNotUnderstood { failure.message = "\(place): \(error.message)" }
+        throw failure
+      }
       if head.status == 200, let document = try? JSONValue.parse(body), case .object = document {
         return document
       }
@@ -106,11 +119,19 @@ package struct AuthorizationServer {
     }
     for (endpoint, text) in endpoints.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
       let origin = (try? WebURL(text, from: .server))?.origin
-      if let origin, origin.isSecure || origin.isLoopback && isLocal ?? true { continue }
+      if let origin, origin.isSecure || origin.isLoopback && isLocal ?? true, isPlain(text) {
+        continue
+      }
       throw Failure(
         .answerNotUnderstood,
         "\(endpoint.rawValue) is not an https URL: \(DisplayText.oneLine(text, limit: 120))")
     }
+  }
+
+  /// Whether `text` holds only characters of a URL without a fragment (RFC 3986, section 2; RFC 6749,
+  /// section 3.1): the browser gets it as an argument (rule A11).
+  private static func isPlain(_ text: String) -> Bool {
+    text.utf8.allSatisfy { $0.isLetterOrDigit || "-._~:/?[]@!$&'()*+,;=%".utf8.contains($0) }
   }
 }
 

@@ -9,7 +9,8 @@ package struct DeviceAuthorization {
   /// When the codes expire.
   package let expiresAt: Timestamp
   private let deviceCode: SharedSecret
-  private var interval: Double
+  /// Seconds between two questions.
+  private(set) var interval: Double
 
   /// Starts the sign-in.
   ///
@@ -21,12 +22,24 @@ package struct DeviceAuthorization {
     let call = client.settings.deviceRequest
     let answer = try client.send(call)
     try api.refuse(answer, of: call, what: "the sign-in", refused: answer.recipe.refused)
+    try self.init(answer, api)
+  }
+
+  /// Reads the answer to the request that starts the sign-in.
+  init(_ answer: RecipeResponse, _ api: RecipeClient) throws(Failure) {
     func text(_ name: String) throws(Failure) -> String? {
       try answer.value(at: [.pointer("/\(name)")])?.text
     }
     func number(_ name: String) throws(Failure) -> Double? {
       let value = try answer.value(at: [.pointer("/\(name)")])
-      return value?.double ?? value?.text.flatMap(Double.init)
+      let number = value?.double ?? value?.text.flatMap(Double.init)
+      return number.flatMap { $0.isFinite ? $0 : nil }
+    }
+    func refused(_ message: String) -> Failure {
+      var failure = api.notUnderstood(answer, message)
+      // The server's own words could send the person elsewhere (rule B16).
+      failure.server = []
+      return failure
     }
     // `verification_url` is the older name, which Google still uses.
     var address = try text("verification_uri")
@@ -34,11 +47,11 @@ package struct DeviceAuthorization {
     guard let device = try text("device_code"), let user = try text("user_code"),
       let address, let page = Self.page(address)
     else {
-      throw api.notUnderstood(answer, "no code, or no https page to enter it at")
+      throw refused("no code, or no https page to enter it at")
     }
     guard (1...32).contains(user.utf8.count),
       user.utf8.allSatisfy({ $0.isLetterOrDigit || $0 == UInt8(ascii: "-") })
-    else { throw api.notUnderstood(answer, "the code to enter is not one of letters and digits") }
+    else { throw refused("the code to enter is not one of letters and digits") }
     deviceCode = SharedSecret(device)
     userCode = user
     self.page = page

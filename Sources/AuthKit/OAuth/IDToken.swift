@@ -20,11 +20,12 @@ enum IDToken {
       return isRequired ? "no ID token in the answer" : nil
     }
     guard let (header, claims) = JWT.decode(text.utf8) else { return "the ID token is no JWT" }
-    if header["alg"]?.text == nil || header["alg"]?.text == "none" {
+    guard let algorithm = header["alg"]?.text, !algorithm.equalsIgnoringCase("none") else {
       return "the ID token is not signed"
     }
+    let hashProblem = try hashProblem(claims, algorithm, try answer.accessToken())
     return issuerProblem(claims, issuer) ?? audienceProblem(claims, clientID)
-      ?? timeProblem(claims, now) ?? nonceProblem(claims, nonce, isRequired)
+      ?? timeProblem(claims, now) ?? nonceProblem(claims, nonce, isRequired) ?? hashProblem
       ?? (claims["sub"]?.text == nil ? "the ID token has no sub" : nil)
   }
 
@@ -59,6 +60,18 @@ enum IDToken {
       return "the ID token comes from the future; is a clock wrong?"
     }
     return nil
+  }
+
+  /// The ID token may name the access token that it comes with, by half of its hash (section 3.1.3.6).
+  private static func hashProblem(
+    _ claims: JSONValue, _ algorithm: String, _ token: String?
+  ) throws(Failure) -> String? {
+    guard let named = claims["at_hash"]?.text, let token,
+      algorithm.utf8.suffix(3).elementsEqual("256".utf8)
+    else { return nil }
+    let hash = base64URL(Array(try Crypto.sha256(Array(token.utf8)).prefix(16)))
+    return hash.utf8.elementsEqual(named.utf8)
+      ? nil : "the ID token is for another access token (at_hash)"
   }
 
   /// A server that loses the nonce is tolerated, as the answer came over TLS to the code that only

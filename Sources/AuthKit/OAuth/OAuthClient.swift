@@ -11,7 +11,7 @@ package struct OAuthClient {
   /// What the session keeps of the client and the server.
   private var notes: [String: String] = [:]
   /// How the client proves who it is.
-  private var credential = TemplateValues()
+  private(set) var credential = TemplateValues()
 
   /// Creates the client that authctl has registered, whose registration the session keeps.
   package init(
@@ -122,12 +122,28 @@ package struct OAuthClient {
       try send(call, values), grant, account: account, known: known, nonce: nonce)
   }
 
+  /// The token request of `grant`, with the URL that it goes to: a prompt names the origin.
+  package func tokenRequest(_ grant: OAuthSettings.Grant) -> RecipeRequest? {
+    var call = settings.tokenRequest(grant)
+    if let url = server.endpoints[.token] {
+      call?.path = Template(pieces: [.text(url)], optionalNames: [])
+    }
+    return call
+  }
+
   /// Sends a request of the client and returns its answer.
   func send(
     _ call: RecipeRequest, _ values: TemplateValues = TemplateValues()
   ) throws(Failure) -> RecipeResponse {
-    var all = credential
-    all.merge(values)
+    // A server may repeat what it was sent in a message.
+    let isKnown = { (name: Template.Name) in [.username, .taken("redirect_uri")].contains(name) }
+    for sent in credential.all + values.all where !isKnown(sent.name) {
+      api.redactor.learn(sent.value.secret)
+    }
+    // The client proves who it is in one way only (RFC 6749, section 2.3).
+    var all = values
+    all[.clientSecret] = nil
+    all.merge(credential)
     for note in notes { all[.session(note.key)] = SharedSecret(note.value) }
     for (endpoint, url) in server.endpoints { all[endpoint.name] = SharedSecret(url) }
     return try api.send(call, values: all)

@@ -170,7 +170,7 @@ struct OAuthLogin {
   // MARK: - The grants
 
   private func byPassword(_ client: OAuthClient, _ known: String?) throws(Failure) -> SignedIn {
-    let call = settings.tokenRequest(.password)
+    let call = client.tokenRequest(.password)
     let account = try asker.account(for: call, keeper.api, known: known)
     app.context.account = account
     let values = try asker.values(for: call, keeper.api, account: account)
@@ -223,7 +223,8 @@ struct OAuthLogin {
   ) throws(Failure) -> SignedIn {
     try requirePerson(hint: "--grant client-credentials needs none")
     var device = try DeviceAuthorization(client)
-    let left = Timestamp.spoken(device.expiresAt.seconds - Clock.now().seconds)
+    let seconds = device.expiresAt.seconds - Clock.now().seconds
+    let left = Timestamp.spoken(seconds < 120 ? seconds : (seconds / 60).rounded() * 60)
     app.console.notice("On any device visit")
     app.console.remark("  \(device.page.text)")
     app.console.notice("and enter   \(device.userCode)   (\(left) left)")

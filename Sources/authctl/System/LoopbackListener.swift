@@ -9,6 +9,7 @@ internal import Glibc
 final class LoopbackListener {
   /// `127.0.0.1:PORT`, as the browser sends it in its Host header.
   let authority: String
+  private let port: UInt16
   private var listeners: [Int32] = []
   private var connections: [Connection] = []
 
@@ -23,6 +24,9 @@ final class LoopbackListener {
     var isForbidden: Bool
     var isAnswered = false
     var deadline: Double
+
+    /// Whether nothing more is expected of it: it makes room for another.
+    var isOver: Bool { isForbidden || isAnswered }
   }
 
   /// What becomes of a request for the expected path.
@@ -52,6 +56,7 @@ final class LoopbackListener {
       }
     }
     authority = "\(host):\(bound)"
+    self.port = bound
   }
 
   deinit {
@@ -140,13 +145,15 @@ final class LoopbackListener {
           hint: "if the browser shows an error page, it says what is wrong with the request")
       }
       drop { $0.deadline <= now }
-      var waiting = (listeners + connections.map(\.descriptor)).map {
+      // Without room, further connections wait in the kernel's queue.
+      let open = hasRoom ? listeners : []
+      var waiting = (open + connections.map(\.descriptor)).map {
         pollfd(fd: $0, events: Int16(POLLIN), revents: 0)
       }
       let next = connections.map(\.deadline).min().map { min($0, end) } ?? end
       poll(&waiting, nfds_t(waiting.count), Int32(max(1, min(60000, (next - now) * 1000))))
-      for index in listeners.indices where waiting[index].revents != 0 { accept(listeners[index]) }
-      let ready = waiting.dropFirst(listeners.count).filter { $0.revents != 0 }.map(\.fd)
+      for index in open.indices where waiting[index].revents != 0 { accept(open[index]) }
+      let ready = waiting.dropFirst(open.count).filter { $0.revents != 0 }.map(\.fd)
       for descriptor in ready where try serve(descriptor, path, judge) { return }
     }
   }
@@ -154,6 +161,10 @@ final class LoopbackListener {
   private func drop(_ isOver: (Connection) -> Bool) {
     for connection in connections where isOver(connection) { Self.drop(connection) }
     connections.removeAll(where: isOver)
+  }
+
+  private var hasRoom: Bool {
+    connections.count < Self.mostConnections || connections.contains(where: \.isOver)
   }
 
   private func accept(_ listener: Int32) {
@@ -167,17 +178,16 @@ final class LoopbackListener {
     guard descriptor >= 0 else { return }
     _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
     _ = fcntl(descriptor, F_SETFL, O_NONBLOCK)
-    guard connections.count < Self.mostConnections else {
-      close(descriptor)
-      return
-    }
-    let port = withUnsafeBytes(of: storage) {
-      $0.load(fromByteOffset: 2, as: UInt16.self).bigEndian
+    if connections.count >= Self.mostConnections {
+      guard let index = connections.firstIndex(where: \.isOver) else {
+        close(descriptor)
+        return
+      }
+      Self.drop(connections.remove(at: index))
     }
     connections.append(
       Connection(
-        descriptor: descriptor,
-        isForbidden: PeerUser.isForeign(port: port, isIPv6: Int32(storage.ss_family) == AF_INET6),
+        descriptor: descriptor, isForbidden: PeerUser.isForeign(storage, to: port),
         deadline: Clock.uptime() + Self.seconds))
   }
 
@@ -242,62 +252,56 @@ final class LoopbackListener {
   }
 }
 
-/// The head of a browser's request.
-struct BrowserRequest {
-  let isGet: Bool
-  /// The Host header; nil unless there is exactly one.
-  let host: String?
-  let path: String
-  let query: String
-
-  /// Reads a head; nil until it is complete. One that is no request is for no path.
-  init?(_ bytes: [UInt8]) {
-    let lines = bytes.split(
-      separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false
-    ).map { $0.last == UInt8(ascii: "\r") ? $0.dropLast() : $0 }
-    guard let end = lines.dropLast().firstIndex(where: \.isEmpty), end > 0 else { return nil }
-    let words = lines[0].split(separator: UInt8(ascii: " "), omittingEmptySubsequences: false)
-      .map { String(decoding: $0, as: UTF8.self) }
-    isGet = words.count == 3 && words[0] == "GET"
-    let target = (words.count == 3 ? words[1] : "").utf8.split(
-      separator: UInt8(ascii: "?"), maxSplits: 1, omittingEmptySubsequences: false)
-    path = target.first.map { String(decoding: $0, as: UTF8.self) } ?? ""
-    query = target.count > 1 ? String(decoding: target[1], as: UTF8.self) : ""
-    let hosts = lines[1..<end].compactMap { line -> String? in
-      let parts = line.split(separator: UInt8(ascii: ":"), maxSplits: 1)
-      guard parts.count == 2,
-        String(decoding: parts[0], as: UTF8.self).equalsIgnoringCase("Host")
-      else { return nil }
-      return String(decoding: parts[1], as: UTF8.self).trimmingSpaces
-    }
-    host = hosts.count == 1 ? hosts[0] : nil
-  }
-}
-
 /// Who is at the other end of a connection on this machine, by the kernel's tables
 /// (https://www.kernel.org/doc/Documentation/networking/proc_net_tcp.txt).
 enum PeerUser {
   /// The user that stands for those of other namespaces.
   private static let overflow: UInt32 = 65534
 
-  /// Whether the socket of `port` on this machine certainly belongs to another user, root excepted.
-  static func isForeign(port: UInt16, isIPv6: Bool) -> Bool {
-    let file = isIPv6 ? "/proc/net/tcp6" : "/proc/net/tcp"
-    let address = isIPv6 ? "00000000000000000000000001000000" : "0100007F"
-    let digits = String(port, radix: 16, uppercase: true)
-    let wanted = "\(address):" + String(repeating: "0", count: 4 - digits.utf8.count) + digits
+  /// Whether the socket of `peer` belongs to another user, root excepted. One that its program has
+  /// closed already counts as foreign, because the kernel shows it as root's; a browser keeps its
+  /// connection open until it has the answer.
+  ///
+  /// - Parameters:
+  ///   - peer: its address and port; any address of this machine can be the source.
+  ///   - own: the port that it is connected to.
+  static func isForeign(_ peer: sockaddr_storage, to own: UInt16) -> Bool {
+    let isIPv6 = Int32(peer.ss_family) == AF_INET6
+    // The tables show an address in words of the machine's byte order.
+    let from = withUnsafeBytes(of: peer) { bytes in
+      (isIPv6 ? [8, 12, 16, 20] : [4]).map {
+        hex(bytes.load(fromByteOffset: $0, as: UInt32.self), digits: 8)
+      }.joined() + ":" + hex(UInt32(bytes.load(fromByteOffset: 2, as: UInt16.self).bigEndian))
+    }
+    if isIPv6 { return isForeign(from, own, in: "/proc/net/tcp6") ?? false }
+    // A socket for both families shows an IPv4 address as a mapped one (RFC 4291, section 2.5.5.2).
+    return isForeign(from, own, in: "/proc/net/tcp")
+      ?? isForeign("0000000000000000FFFF0000" + from, own, in: "/proc/net/tcp6") ?? false
+  }
+
+  /// nil if the table does not have the socket, as with one of another network namespace.
+  private static func isForeign(_ from: String, _ own: UInt16, in file: String) -> Bool? {
+    let to = ":" + hex(UInt32(own))
     let descriptor = open(file, O_RDONLY | O_CLOEXEC)
-    guard descriptor >= 0 else { return false }
+    guard descriptor >= 0 else { return nil }
     defer { close(descriptor) }
-    guard let table = try? Descriptor.contents(descriptor, limit: 1 << 24) else { return false }
+    guard let table = try? Descriptor.contents(descriptor, limit: 1 << 24) else { return nil }
     let lines = table.withBytes { $0.split(separator: UInt8(ascii: "\n")).map { Array($0) } }
     for line in lines {
       let fields = line.split(separator: UInt8(ascii: " "))
-      guard fields.count > 7, fields[1].elementsEqual(wanted.utf8),
+      guard fields.count > 9, fields[1].elementsEqual(from.utf8),
+        fields[2].suffix(to.utf8.count).elementsEqual(to.utf8),
         let user = UInt32(String(decoding: fields[7], as: UTF8.self))
       else { continue }
+      // Without an inode no program has the socket open.
+      if fields[9].elementsEqual("0".utf8) { return true }
       return user != geteuid() && user != 0 && user != overflow
     }
-    return false
+    return nil
+  }
+
+  private static func hex(_ number: UInt32, digits count: Int = 4) -> String {
+    let digits = String(number, radix: 16, uppercase: true)
+    return String(repeating: "0", count: count - digits.utf8.count) + digits
   }
 }

@@ -1,0 +1,128 @@
+import Testing
+
+/// Renewal by the refresh token, and what the answers of the token endpoint may look like.
+@Suite struct OAuthRenewalTests {
+  /// The server's refresh tokens work once: a second use ends the session.
+  @Test func rotation() async throws {
+    try await OAuthShop.with("--token-ttl", "4") { shop in
+      try await shop.signIn()
+      for round in 1...3 {
+        try await shop.api.expire()
+        let get = try await shop.run("get", "/me")
+        #expect(get.status == 0 && get.stderr == "", "\(round)")
+      }
+      let forms = try await shop.forms("/token").dropFirst()
+      #expect(forms.count == 3)
+      #expect(
+        forms.allSatisfy {
+          $0.keys.sorted() == ["client_id", "grant_type", "refresh_token"]
+            && $0["grant_type"] == "refresh_token"
+        })
+      #expect(Set(forms.compactMap { $0["refresh_token"] }).count == 3)
+      let status = try JSON(parsing: try await shop.run("status", "--json").stdout)
+      #expect(status[0]?["grant"] == "authorization-code")
+      #expect(status[0]?["scope"] == "openid read")
+      try await shop.watchSent()
+    }
+  }
+
+  /// Twenty processes find the token expired, and send one refresh.
+  @Test func oneRefreshForManyProcesses() async throws {
+    try await OAuthShop.with { shop in
+      try await shop.set(["token_ttl": 5])
+      try await shop.signIn()
+      try await shop.api.expire()
+      try await shop.set(["token_ttl": 900])
+      let children = try (0..<20).map { _ in
+        try shop.box.start(["get", "/me"], env: shop.environment())
+      }
+      for child in children {
+        let run = try await child.finish()
+        #expect(run.status == 0 && run.stderr == "" && run.stdout.contains("openid read"))
+      }
+      #expect(try await shop.forms("/token").count == 2)
+    }
+  }
+
+  /// Without rotation the old refresh token stays.
+  @Test func withoutRotation() async throws {
+    try await OAuthShop.with("--no-rotate") { shop in
+      try await shop.signIn()
+      for _ in 1...2 { #expect(try await shop.run("refresh").status == 0) }
+      let forms = try await shop.forms("/token").dropFirst()
+      #expect(forms.count == 2 && Set(forms.compactMap { $0["refresh_token"] }).count == 1)
+    }
+  }
+
+  @Test func resourceAndScopeAtARenewal() async throws {
+    try await OAuthShop.with { shop in
+      try shop.profile(
+        "client_id = \"demo-public\"\nscope = \"read write\"\nresource = \"\(shop.api.url)\"")
+      try await shop.signIn("-u", OAuthShop.ada)
+      #expect(try await shop.run("refresh").status == 0)
+      let form = try #require(try await shop.forms("/token").last)
+      #expect(form["resource"] != nil && form["scope"] == nil, "a refresh asks for no wider scope")
+    }
+  }
+
+  @Test(
+    arguments: [
+      (["expires_in": "3600"], "Valid 60 min, renews itself."),
+      (["expires_in": 3600.5], "Valid 60 min, renews itself."),
+      (["expires_in": nil], "Valid for a time not told, renews itself."),
+      (["expires_in": 0], "Valid 0 s, renews itself."),
+      (["expires_in": 1e308], "Valid for a time not told, renews itself."),
+      (["expires_in": "soon"], "Valid for a time not told, renews itself."),
+      (["token_type": "bEaReR"], "Valid 15 min, renews itself."),
+      (["token_type": nil], "Valid 15 min, renews itself."),
+      (["refresh_token": nil], "Valid 15 min; cannot renew itself."),
+      (["scope": nil], "Valid 15 min, renews itself."),
+      (["id_token": nil], "Valid 15 min, renews itself."),
+    ] as [(JSON, String)])
+  func answersInOtherForms(token: JSON, validity: String) async throws {
+    try await OAuthShop.with { shop in
+      try await shop.set(["token": token])
+      let run = try await shop.run("login")
+      #expect(run.status == 0 && run.stdout == "")
+      #expect(
+        shop.shown(run) == OAuthShop.opening + OAuthShop.signedIn(OAuthShop.ada, validity))
+      #expect(try await shop.run("get", "/me").status == 0)
+    }
+  }
+
+  @Test func formAnswers() async throws {
+    try await OAuthShop.with(settings: [
+      "auto_approve": .string(OAuthShop.ada), "token_format": "form",
+    ]) { shop in
+      let run = try await shop.run("login")
+      #expect(run.status == 0 && shop.shown(run) == OAuthShop.opening + OAuthShop.signedIn())
+      #expect(try await shop.run("refresh").status == 0)
+      #expect(try await shop.run("get", "/me").status == 0)
+    }
+  }
+
+  @Test(arguments: ["mac", "N_A", "DPoP"])
+  func otherTokenTypes(type: String) async throws {
+    try await OAuthShop.with { shop in
+      try await shop.signIn()
+      try await shop.set(["token": ["token_type": .string(type)]])
+      for words in [["login"], ["refresh"]] {
+        let run = try await shop.run(words)
+        #expect(run.status == 15 && run.stdout == "", "\(run.stderr)")
+        #expect(
+          run.stderr.contains("authctl: shop: a token of the type \(type) is not supported"),
+          "\(run.stderr)")
+      }
+      try await shop.watchSent()
+    }
+  }
+
+  @Test func grantedScopeIsKept() async throws {
+    try await OAuthShop.with { shop in
+      try await shop.set(["grant_scope": "openid"])
+      try await shop.signIn()
+      let status = try JSON(parsing: try await shop.run("status", "--json").stdout)
+      #expect(status[0]?["scope"] == "openid")
+    }
+  }
+}
