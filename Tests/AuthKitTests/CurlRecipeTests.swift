@@ -182,12 +182,13 @@ func failure(pasted text: String) -> Failure? {
 
   @Test func basicWithoutPassword() throws {
     let recipe = try CurlRecipe(pasted: "curl -u ada https://h/me")
-    #expect(
-      try recipe.shown() == [
-        "login.method GET", "login.path /me", "login.authorization basic", "login.encoding none",
-      ])
+    #expect(try recipe.shown() == ["preset http-basic", "login.path /me"])
     #expect(recipe.username == "ada" && recipe.password == nil)
-    #expect(try CurlRecipe(pasted: "curl -u ada: https://h").password == nil)
+    // The name before a colon may be a key.
+    let refused = failure(pasted: "curl -u ada: https://h")
+    #expect(refused?.message == "-u of the curl command has no password")
+    #expect(refused?.hint == "to sign in by HTTP Basic, give a name and a password")
+    #expect(try CurlRecipe(pasted: "curl -X POST -u ada: https://h/in").password == nil)
   }
 
   @Test func basicIsTheApplication() throws {

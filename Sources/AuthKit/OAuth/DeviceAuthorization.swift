@@ -96,7 +96,7 @@ package struct DeviceAuthorization {
       switch try answer.value(at: [.pointer("/error")])?.text {
       case "authorization_pending": continue
       case "slow_down": interval = min(60, interval + 5)
-      default: 
+      default:
         return try client.signedIn(
           answer, .deviceCode, account: account, known: known, nonce: nil)
       }

@@ -43,14 +43,15 @@ extension RecipeClient {
       redactor.learn(refresh)
       tokens.values[.refreshToken] = SharedSecret(refresh)
     }
+    tokens.account = try answer.value(at: answer.recipe.account)?.text
     for kept in answer.recipe.keep {
       guard let value = try answer.keptText(at: [kept.place]) else { continue }
-      redactor.learn(value)
+      // Some APIs send the account's name along: a hint must be able to name it.
+      if tokens.account?.utf8.elementsEqual(value.utf8) != true { redactor.learn(value) }
       tokens.values[.session(kept.name)] = SharedSecret(value)
     }
     tokens.expiresAt = try answer.expiry(token: token, now: now)
     tokens.lifetime = tokens.expiresAt.map { max(0, $0.seconds - now.seconds) }
-    tokens.account = try answer.value(at: answer.recipe.account)?.text
     guard profile.recipe.request.cookies else { return tokens }
     tokens.cookies = try answer.cookies(now: now)
     for cookie in tokens.cookies.cookies { redactor.learn(cookie.value) }

@@ -131,7 +131,12 @@ extension Session {
 extension Redactor {
   /// Learns every secret of a session.
   func learn(_ session: Session) {
-    for entry in session.values.all { learn(entry.value.secret) }
+    for entry in session.values.all
+    where !entry.value.withBytes({
+      $0.elementsEqual(session.account.utf8)
+    }) {
+      learn(entry.value.secret)
+    }
     for cookie in session.cookies.cookies { learn(cookie.value) }
     if let command = session.reauthentication?.command { learn(command.secret) }
   }

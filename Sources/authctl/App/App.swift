@@ -161,7 +161,7 @@ final class App {
   /// - Throws: `input_needed` with `hint` when authctl may not ask.
   func terminal(for what: String, hint: String) throws(Failure) -> Terminal {
     guard mayAsk, let terminal = Terminal.open() else {
-      throw Failure(.inputNeeded, "\(what) is needed, and nobody may be asked here", hint: hint)
+      throw Failure(.inputNeeded, "\(what) is required, but authctl cannot ask here", hint: hint)
     }
     return terminal
   }

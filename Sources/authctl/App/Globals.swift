@@ -5,7 +5,8 @@ internal import AuthKit
 struct Globals: ParsableArguments {
   @Option(
     name: [.customShort("p", allowingJoined: true), .long], parsing: .unconditional,
-    help: ArgumentHelp("Profile: a name, or a file (with a slash).", valueName: "name|file"))
+    help: ArgumentHelp(
+      "Use this profile: a name, or a file (with a slash).", valueName: "name|file"))
   var profile: String?
 
   @Option(
@@ -14,37 +15,38 @@ struct Globals: ParsableArguments {
   var username: String?
 
   @Option(
-    parsing: .unconditional, help: ArgumentHelp("Where sessions are kept.", valueName: "name"))
+    parsing: .unconditional, help: ArgumentHelp("Use this store for sessions.", valueName: "name"))
   var store: String?
 
   @Option(
     name: .customLong("store-timeout"), parsing: .unconditional,
-    help: ArgumentHelp("Bound of one store operation (30s).", valueName: "duration"))
+    help: ArgumentHelp("Limit each store operation to this time (30s).", valueName: "duration"))
   var storeTimeout: Duration?
 
   @Option(
     name: .customLong("lock-timeout"), parsing: .unconditional,
-    help: ArgumentHelp("How long to wait for another authctl (60s).", valueName: "duration"))
+    help: ArgumentHelp("Wait this long for another authctl (60s).", valueName: "duration"))
   var lockTimeout: Duration?
 
-  @Flag(name: .shortAndLong, help: "Tell what happens, secrets masked; -vv tells more.")
+  @Flag(name: .shortAndLong, help: "Show what happens, with secrets masked; -vv shows more.")
   var verbose: Int
 
-  @Flag(name: .shortAndLong, help: "No notices, warnings or status lines; errors always.")
+  @Flag(name: .shortAndLong, help: "Print no notices, warnings or status lines; only errors.")
   var quiet = false
 
-  @Flag(help: "Trust the profile's file: its proxy, certificates, origins.")
+  @Flag(help: "Trust the profile's file: its proxy, certificates and origins.")
   var trust = false
 
-  @Flag(name: .customLong("no-input"), help: "Never ask; end with 10 instead.")
+  @Flag(name: .customLong("no-input"), help: "Never ask; exit with 10 instead.")
   var noInput = false
 
   @Option(
-    parsing: .unconditional, help: ArgumentHelp("How errors are written.", valueName: "form"))
+    parsing: .unconditional, help: ArgumentHelp("Print errors in this format.", valueName: "form"))
   var errors: ErrorForm?
 
   @Option(
-    parsing: .unconditional, help: ArgumentHelp("When to write colours.", valueName: "when"))
+    parsing: .unconditional,
+    help: ArgumentHelp("Use color: auto, always or never.", valueName: "when"))
   var color: ColourChoice?
 }
 
@@ -76,7 +78,7 @@ struct Duration: ExpressibleByArgument {
 
 /// `--json`, for the commands that are not requests.
 struct JSONOutput: ParsableArguments {
-  @Flag(name: .customLong("json"), help: "One JSON value on standard output; errors as JSON.")
+  @Flag(name: .customLong("json"), help: "Print one JSON value, and errors as JSON.")
   var json = false
 }
 

@@ -8,8 +8,8 @@ enum Messages {
     let ending =
       session.reauthentication == nil ? "" : ", then the kept command signs in again."
     guard let left = session.secondsLeft(now: Clock.now()) else {
-      let time = "Valid for a time not told"
-      return renews ? time + ", renews itself." : ending.isEmpty ? time + "." : time + ending
+      let time = "The server did not say when it expires"
+      return renews ? time + "; it renews itself." : ending.isEmpty ? time + "." : time + ending
     }
     // A 15-minute token has slightly less left when it arrives.
     let time = Timestamp.spoken(left < 120 ? max(left, 0).rounded() : (left / 60).rounded() * 60)

@@ -8,34 +8,35 @@ struct ProfileOptions: ParsableArguments {
 
   @Option(
     parsing: .unconditional,
-    help: ArgumentHelp("The sign-in's body, with {username} and {password}.", valueName: "json"))
+    help: ArgumentHelp(
+      "Sign in with this body; it has {username} and {password}.", valueName: "json"))
   var body: String?
 
-  @Flag(help: "The body is a form: --body 'name={username}&pw={password}'.")
+  @Flag(help: "Send the body as a form: --body 'name={username}&pw={password}'.")
   var form = false
 
   @Option(
     name: .customLong("token-at"), parsing: .unconditionalSingleValue,
     help: ArgumentHelp(
-      "Where the answer keeps the token: /POINTER, header:NAME, cookie:NAME, body.",
+      "Find the token there: /POINTER, header:NAME, cookie:NAME or body.",
       valueName: "place"))
   var tokenAt: [String] = []
 
   @Option(
     parsing: .unconditionalSingleValue,
     help: ArgumentHelp(
-      "What a request sends: 'X-Token: {access_token}'.", valueName: "header"))
+      "Send this header with requests: 'X-Token: {access_token}'.", valueName: "header"))
   var send: [String] = []
 
   @Option(
     parsing: .unconditionalSingleValue,
-    help: ArgumentHelp("Any key of the profile.", valueName: "key=value"))
+    help: ArgumentHelp("Set any key of the profile.", valueName: "key=value"))
   var set: [String] = []
 
   @Option(
     name: .customLong("from-curl"), parsing: .unconditional,
     help: ArgumentHelp(
-      "A curl command line that signs in, as browsers copy it; - is standard input.",
+      "Read a curl command, as browsers copy it; - reads standard input.",
       valueName: "file|-"))
   var fromCurl: String?
 

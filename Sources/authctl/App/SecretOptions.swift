@@ -10,23 +10,25 @@ protocol SecretNames {
 struct SecretOptions<Names: SecretNames>: ParsableArguments {
   @Flag(
     name: .customLong(Names.kind.stem + "-stdin"),
-    help: "The \(Names.kind.name) is a line of standard input.")
+    help: "Read the \(Names.kind.name) from a line of standard input.")
   var fromStdin = false
 
   @Option(
     name: .customLong(Names.kind.stem + "-file"), parsing: .unconditional,
-    help: ArgumentHelp("The \(Names.kind.name) is the first line of FILE.", valueName: "file"))
+    help: ArgumentHelp(
+      "Read the \(Names.kind.name) from the first line of FILE.", valueName: "file"))
   var file: String?
 
   @Option(
     name: .customLong(Names.kind.stem + "-fd"), parsing: .unconditional,
     help: ArgumentHelp(
-      "The \(Names.kind.name) is a line of an open descriptor.", valueName: "n"))
+      "Read the \(Names.kind.name) from file descriptor N.", valueName: "n"))
   var descriptor: Int32?
 
   @Option(
     name: .customLong(Names.kind.stem + "-command"), parsing: .unconditional,
-    help: ArgumentHelp("The \(Names.kind.name) is what CMD prints first.", valueName: "cmd"))
+    help: ArgumentHelp(
+      "Run CMD and read the \(Names.kind.name) from its first line.", valueName: "cmd"))
   var command: String?
 
   /// The options in the form that `SecretReader` takes.
@@ -58,7 +60,7 @@ struct CredentialOptions: ParsableArguments {
   @Option(
     name: .long, parsing: .unconditionalSingleValue,
     help: ArgumentHelp(
-      "A further field: true, false, null and numbers keep their type; @FILE is read.",
+      "Add a field. true, false, null and integers keep their JSON type; @FILE reads the value from a file.",
       valueName: "name=value"))
   var field: [String] = []
 

@@ -20,7 +20,7 @@ struct Doctor: Command {
       """
   ).alone
 
-  @Flag(help: "Look at every profile.") var all = false
+  @Flag(help: "Check every profile.") var all = false
 
   @OptionGroup var profile: ProfileArgument
   @OptionGroup var output: JSONOutput

@@ -30,21 +30,22 @@ struct Exec: Command {
 
   @Option(
     name: .customLong("env-keep"), parsing: .unconditionalSingleValue,
-    help: ArgumentHelp("Leave this secret of authctl's in the environment.", valueName: "name"))
+    help: ArgumentHelp("Leave this secret of authctl in the environment.", valueName: "name"))
   var envKeep: [String] = []
 
-  @Flag(help: "The token in a file, kept fresh: AUTHCTL_TOKEN_FILE, BEARER_TOKEN_FILE.")
+  @Flag(help: "Keep a valid token in a file: AUTHCTL_TOKEN_FILE, BEARER_TOKEN_FILE.")
   var file = false
 
   @Option(
     name: .customLong("token-dir"), parsing: .unconditional,
-    help: ArgumentHelp("Where the file is; else the runtime directory.", valueName: "dir"))
+    help: ArgumentHelp("Keep the file there instead of in the runtime directory.", valueName: "dir")
+  )
   var tokenDirectory: String?
 
-  @Flag(help: "Sign in for this program alone: nothing is stored, and it is ended afterwards.")
+  @Flag(help: "Sign in only for this program: store nothing, and sign out when it ends.")
   var login = false
 
-  @Flag(name: .customLong("allow-password"), help: "Hand out a stored password too.")
+  @Flag(name: .customLong("allow-password"), help: "Hand out a stored password, too.")
   var allowPassword = false
 
   @OptionGroup var credentials: CredentialOptions

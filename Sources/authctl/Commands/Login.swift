@@ -37,23 +37,23 @@ struct Login: Command {
   @OptionGroup(title: "Refresh token got elsewhere") var refreshToken:
     SecretOptions<RefreshTokenNames>
 
-  @Flag(name: .customLong("if-needed"), help: "Do nothing while the stored session serves.")
+  @Flag(name: .customLong("if-needed"), help: "Do nothing if the stored session is still valid.")
   var ifNeeded = false
 
   @Option(
     name: .customLong("min-ttl"), parsing: .unconditional,
-    help: ArgumentHelp("With --if-needed: how long it must serve.", valueName: "duration"))
+    help: ArgumentHelp("With --if-needed, require at least this validity.", valueName: "duration"))
   var minTTL: Duration?
 
   @Flag(
     name: .customLong("keep-command"),
-    help: "Keep --password-command with the session, to sign in again when it has ended.")
+    help: "Keep --password-command with the session, to sign in again when it expires.")
   var keepCommand = false
 
   @Flag(help: "Use the detected settings, or the curl command, without asking.")
   var yes = false
 
-  @Flag(name: .customLong("revoke-old"), help: "End the session that this one replaces.")
+  @Flag(name: .customLong("revoke-old"), help: "End the replaced session at the server.")
   var revokeOld = false
 
   @OptionGroup var output: JSONOutput
@@ -174,7 +174,7 @@ struct Login: Command {
         "to store a token of yours: \($0) --token-stdin"
       }
     case .usage: break
-    case .credentialsRefused:
+    case .credentialsRefused where failure.hint?.utf8.starts(with: "authctl login".utf8) ?? true:
       failure.hint = repeated(address, app)
       return namingSource(failure, app)
     default: failure.hint = failure.hint ?? repeated(address, app)
@@ -219,7 +219,7 @@ struct Login: Command {
     }
     guard profile.file != nil else {
       throw Failure(
-        .usage, "AUTHCTL_URL names no profile to sign in to",
+        .usage, "AUTHCTL_URL is not a profile to sign in to",
         suggestion: .loginTo(url: profile.url))
     }
     let keeper = try app.keeper(for: profile)
@@ -292,7 +292,8 @@ struct Login: Command {
       sources: credentials.sources + [token.source, refreshToken.source], fields: credentials.field)
     let isToken = asker.reader.isGiven(.token) || described.token != nil
     if !isToken, asker.reader.isGiven(.refreshToken) {
-      throw Failure(.usage, "a refresh token alone makes no session", hint: "--token-stdin too")
+      throw Failure(
+        .usage, "a refresh token without an access token is no session", hint: "--token-stdin too")
     }
     if let token = try asker.token(pasted: described.token) {
       return SignedIn(session: try adopt(token, asker, keeper, account))
@@ -319,7 +320,8 @@ struct Login: Command {
     }
     guard keepCommand, let command = credentials.password.command else { return signedIn }
     if wasAskedForCode {
-      app.console.warn("the command is not kept: this sign-in wants a one-time code each time")
+      app.console.warn(
+        "the command is not kept, because this sign-in requires a one-time code each time")
     } else {
       let reauthentication = Session.Reauthentication(
         command: SharedSecret(command), fields: values.fields)
@@ -346,7 +348,7 @@ struct Login: Command {
   ) throws(Failure) {
     guard let old, new.hasOtherToken(than: old) else { return }
     if let reason = keeper.revoke(old).1 {
-      app.console.warn("the session before could not be ended: \(reason.message)")
+      app.console.warn("the earlier session could not be ended: \(reason.message)")
     }
   }
 

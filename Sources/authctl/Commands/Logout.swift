@@ -20,15 +20,15 @@ struct Logout: Command {
   @Flag(help: "End every stored session; with a profile, only those of that profile.")
   var all = false
 
-  @Flag(name: .customLong("all-stores"), help: "In every store, not only in the chosen one.")
+  @Flag(name: .customLong("all-stores"), help: "Use every store, not only the chosen one.")
   var allStores = false
 
   @Flag(
     name: .customLong("require-revocation"),
-    help: "Keep the session and fail when the server cannot end it.")
+    help: "Keep the session and fail if the server cannot end it.")
   var requireRevocation = false
 
-  @Flag(help: "End the registration of the client too, which authctl made at the sign-in.")
+  @Flag(help: "Also delete the client that authctl registered at the sign-in.")
   var unregister = false
 
   @OptionGroup var profile: ProfileArgument

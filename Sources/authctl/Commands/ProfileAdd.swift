@@ -15,15 +15,16 @@ struct ProfileAdd: Command {
   ).alone
 
   @Argument(help: ArgumentHelp("Its name.", valueName: "name")) var name: String
-  @Argument(help: ArgumentHelp("The API's base; --from-curl knows it.", valueName: "url"))
+  @Argument(
+    help: ArgumentHelp("The API's base URL; not needed with --from-curl.", valueName: "url"))
   var url: String?
 
   @Option(
     parsing: .unconditional,
-    help: ArgumentHelp("Start from another profile; its account is not taken.", valueName: "name"))
+    help: ArgumentHelp("Start from another profile, without its account.", valueName: "name"))
   var like: String?
 
-  @Flag(help: "Over a profile of this name.") var replace = false
+  @Flag(help: "Replace a profile of this name.") var replace = false
   @OptionGroup(title: "How the API wants to be spoken to") var options: ProfileOptions
   @OptionGroup var output: JSONOutput
   @OptionGroup(title: "Global options") var globals: Globals
@@ -46,7 +47,7 @@ struct ProfileAdd: Command {
   private func draft(_ app: App) throws(Failure) -> (profile: Profile, text: String) {
     if let like {
       guard options.preset == nil, options.fromCurl == nil else {
-        throw Failure(.usage, "--like and --preset or --from-curl exclude each other")
+        throw Failure(.usage, "--like and --preset or --from-curl cannot be used together")
       }
       var settings = try options.wantedSettings()
       if let url { settings.insert(("url", .string(url)), at: 0) }

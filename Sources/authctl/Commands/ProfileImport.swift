@@ -18,7 +18,7 @@ struct ProfileImport: Command {
       """
   ).alone
 
-  @Argument(help: ArgumentHelp("Its name here.", valueName: "name")) var name: String
+  @Argument(help: ArgumentHelp("The name of the new profile.", valueName: "name")) var name: String
   @Argument(help: ArgumentHelp("The file; - is standard input.", valueName: "file"))
   var file: String
 
@@ -39,7 +39,7 @@ struct ProfileImport: Command {
       ? try File.text(file, option: "profile import") : try ProfileStore.text(ofFile: file)
     let draft = try app.profiles.read(text, as: name, label: label)
     let refusal = Failure(
-      .inputNeeded, "a yes to this is needed, and nobody may be asked here",
+      .inputNeeded, "a yes to this is required, but authctl cannot ask here",
       hint: "read the file, then --trust takes it as it is")
     try app.agree(
       to: try draft.recipients(), of: name, "Trust this file?", orElse: refusal)

@@ -15,12 +15,12 @@ struct ProfileRemove: Command {
 
   @Argument(help: ArgumentHelp("Its name.", valueName: "name")) var name: String
   @Flag(help: "End its sessions first, as authctl logout --all does.") var logout = false
-  @Flag(help: "Forget its sessions, without ending them at the server.") var force = false
+  @Flag(help: "Forget its sessions without ending them at the server.") var force = false
   @OptionGroup(title: "Global options") var globals: Globals
 
   func run(in app: App) throws(Failure) -> Int32 {
     guard !logout || !force else {
-      throw Failure(.usage, "--logout and --force exclude each other")
+      throw Failure(.usage, "--logout and --force cannot be used together")
     }
     _ = try app.profiles.text(of: name)
     let store = try app.store(mayPrompt: force || logout)

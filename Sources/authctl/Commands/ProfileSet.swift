@@ -19,7 +19,7 @@ struct ProfileSet: Command {
   var settings: [String] = []
 
   @Option(
-    parsing: .unconditionalSingleValue, help: ArgumentHelp("Take a key out.", valueName: "key"))
+    parsing: .unconditionalSingleValue, help: ArgumentHelp("Remove this key.", valueName: "key"))
   var unset: [String] = []
 
   @OptionGroup(title: "Global options") var globals: Globals

@@ -82,7 +82,7 @@ struct Register: Command {
       guard profile.isEmpty else {
         throw Failure(
           .usage, "options that make a profile need the API's address",
-          hint: "authctl register URL [OPTIONS], or authctl profile set NAME KEY=VALUE")
+          hint: "give the URL too, or change a profile: authctl profile set NAME KEY=VALUE")
       }
       return (try app.choose(), nil)
     }

@@ -14,12 +14,15 @@ struct Status: Command {
       """
   ).alone
 
-  @Flag(help: "No output; 0 when the session serves or can be renewed, else 10, 11 or 12.")
+  @Flag(
+    help:
+      "Print nothing; exit with 0 if the session is valid or can be renewed, else with 10, 11 or 12."
+  )
   var check = false
 
   @Option(
     name: .customLong("min-ttl"), parsing: .unconditional,
-    help: ArgumentHelp("With --check: how long it must serve.", valueName: "duration"))
+    help: ArgumentHelp("With --check, require at least this validity.", valueName: "duration"))
   var minTTL: Duration?
 
   @OptionGroup var profile: ProfileArgument

@@ -19,10 +19,12 @@ struct StoreMigrate: Command {
 
   @Option(
     parsing: .unconditional,
-    help: ArgumentHelp("Where they are: secret-service, file, plaintext.", valueName: "name"))
+    help: ArgumentHelp(
+      "Move them from this store: secret-service, file or plaintext.", valueName: "name"))
   var from: String
 
-  @Option(parsing: .unconditional, help: ArgumentHelp("Where they go.", valueName: "name"))
+  @Option(
+    parsing: .unconditional, help: ArgumentHelp("Move them to this store.", valueName: "name"))
   var to: String
 
   @OptionGroup var output: JSONOutput

@@ -14,20 +14,20 @@ struct PrintToken: Command {
       """
   ).alone
 
-  @Flag(help: "The whole header: 'Authorization: Bearer T'.")
+  @Flag(help: "Print the whole header: 'Authorization: Bearer T'.")
   var header = false
 
   @Option(
     name: .customLong("min-ttl"), parsing: .unconditional,
-    help: ArgumentHelp("Renew it unless it has this long.", valueName: "duration"))
+    help: ArgumentHelp("Renew unless it is valid for at least this long.", valueName: "duration"))
   var minTTL: Duration?
 
-  @Flag(name: .customLong("force-refresh"), help: "Renew it first in any case.")
+  @Flag(name: .customLong("force-refresh"), help: "Always renew it first.")
   var forceRefresh = false
 
   @Flag(
     name: .customLong("allow-password"),
-    help: "Print a stored password too.")
+    help: "Print a stored password, too.")
   var allowPassword = false
 
   @Flag(name: .customLong("id-token"), help: "Print the ID token of the sign-in instead.")

@@ -14,7 +14,7 @@ struct Whoami: Command {
       """
   ).alone
 
-  @Flag(help: "Answer from the store; no network, no dialog.")
+  @Flag(help: "Answer from the store, without network and dialogs.")
   var offline = false
 
   @OptionGroup var profile: ProfileArgument
@@ -43,7 +43,7 @@ struct Whoami: Command {
       user = answer.user.withoutSecrets(of: app.redactor, sparing: account)
       if answer.name == nil, !account.isEmpty {
         app.console.notice(
-          "The server does not tell the account by name: this is the one that signed in.")
+          "The server does not say the name; this is the name you signed in with.")
       }
       source = "server"
       app.console.verbose(
@@ -52,7 +52,7 @@ struct Whoami: Command {
       user = claims
     } else if !offline, session.variable == nil {
       app.console.notice(
-        "\(choice.profile.name) has no who-am-I: this is the account that signed in.")
+        "\(choice.profile.name) has no whoami request; this is the name you signed in with.")
     }
     if output.json {
       try app.console.out(
@@ -65,7 +65,7 @@ struct Whoami: Command {
     } else if account.isEmpty {
       throw source == "server"
         ? Failure(
-          .failed, "\(choice.profile.name): the server does not tell the account by name",
+          .failed, "\(choice.profile.name): the server does not say the name of the account",
           hint: "to see the whole answer: authctl whoami --json")
         : Failure(
           .failed, "\(choice.profile.name): a token of a variable has no account",

@@ -181,7 +181,11 @@ struct DoctorChecks {
         hint: "-p NAME, or --all")
       return
     }
-    if names.contains(name) { reportMistaken(name) } else { checks.add(Check(.profile, failure)) }
+    if names.contains(name) { return reportMistaken(name) }
+    var check = Check(.profile, failure)
+    // Somebody may have given a URL with a password for a name.
+    check.detail = DisplayText.oneLine(check.detail, limit: 2000, isMessage: true)
+    checks.add(check)
   }
 
   /// Skips a profile whose mistakes are reported with the configuration.
@@ -267,7 +271,9 @@ struct DoctorChecks {
 
   private mutating func clock(_ probe: ServerProbe, _ name: String) {
     guard let difference = probe.clockDifference else {
-      checks.add(.clock, .skipped, "the server tells no date to compare clocks by", profile: name)
+      checks.add(
+        .clock, .skipped, "the server sends no date, so the clocks cannot be compared",
+        profile: name)
       return
     }
     // A Date has whole seconds, and the answer took some time.

@@ -29,7 +29,9 @@ enum ItemWords {
       let rest = bytes.dropFirst(name.count)
       let marks = [":=", "==", "=", "@", ":"]
       guard let mark = marks.first(where: { rest.starts(with: $0.utf8) }),
-        !rest.starts(with: "://".utf8)
+        !rest.starts(with: "://".utf8),
+        // `user:secret@host` is no header.
+        mark != ":" || !rest.contains(UInt8(ascii: "@"))
       else { return nil }
       self.name = DisplayText.oneLine(String(decoding: name, as: UTF8.self), limit: 40)
       self.mark = mark

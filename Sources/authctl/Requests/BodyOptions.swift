@@ -8,33 +8,34 @@ struct BodyOptions: ParsableArguments {
   @Option(
     name: [.customShort("d", allowingJoined: true), .customLong("data")],
     parsing: .unconditionalSingleValue,
-    help: ArgumentHelp("A form's data, or @FILE without its line ends.", valueName: "data"))
+    help: ArgumentHelp("Send form data, or @FILE without its line ends.", valueName: "data"))
   var data: [OrderedArgument] = []
 
   @Option(
     name: .customLong("data-raw"), parsing: .unconditionalSingleValue,
-    help: ArgumentHelp("The same; @ has no meaning.", valueName: "data"))
+    help: ArgumentHelp("Send form data in which @ has no meaning.", valueName: "data"))
   var dataRaw: [OrderedArgument] = []
 
   @Option(
     name: .customLong("data-binary"), parsing: .unconditionalSingleValue,
-    help: ArgumentHelp("The same; @FILE byte for byte.", valueName: "data"))
+    help: ArgumentHelp("Send data, or @FILE byte for byte.", valueName: "data"))
   var dataBinary: [OrderedArgument] = []
 
   @Option(
     name: .customLong("data-urlencode"), parsing: .unconditionalSingleValue,
-    help: ArgumentHelp("Encoded for a form: NAME=TEXT, NAME@FILE, TEXT.", valueName: "data"))
+    help: ArgumentHelp(
+      "Send data encoded for a form: NAME=TEXT, NAME@FILE or TEXT.", valueName: "data"))
   var dataURLEncode: [OrderedArgument] = []
 
   @Option(
     name: .customLong("json"), parsing: .unconditionalSingleValue,
-    help: ArgumentHelp("A JSON body, or @FILE; it is checked first.", valueName: "data"))
+    help: ArgumentHelp("Send a JSON body, or @FILE, checked first.", valueName: "data"))
   var json: [String] = []
 
   @Option(
     name: .customLong("field"), parsing: .unconditionalSingleValue,
     help: ArgumentHelp(
-      "A field of a JSON body, or of a GET's query; true, false, null, integers and @FILE are told.",
+      "Add a field to a JSON body, or to the query of a GET. true, false, null and integers keep their JSON type; @FILE reads the value from a file.",
       valueName: "name=value"))
   var field: [OrderedArgument] = []
 
@@ -47,7 +48,7 @@ struct BodyOptions: ParsableArguments {
     name: [.customShort("F", allowingJoined: true), .customLong("form")],
     parsing: .unconditionalSingleValue,
     help: ArgumentHelp(
-      "A part of a multipart form: text, @FILE or <FILE, with ;type= and ;filename=.",
+      "Add a part to a multipart form: text, @FILE or <FILE, with ;type= and ;filename=.",
       valueName: "name=value"))
   var form: [OrderedArgument] = []
 
@@ -60,23 +61,23 @@ struct BodyOptions: ParsableArguments {
     name: [.customShort("T", allowingJoined: true), .customLong("upload-file")],
     parsing: .unconditional,
     help: ArgumentHelp(
-      "Send this file; a TARGET/ gets its name. - is standard input.",
+      "Send this file; a target that ends with / gets its name. - is standard input.",
       valueName: "file"))
   var uploadFile: String?
 
   @Option(
     name: .customLong("input"), parsing: .unconditional,
-    help: ArgumentHelp("The body is this file; - is standard input.", valueName: "file"))
+    help: ArgumentHelp("Send this file as the body; - is standard input.", valueName: "file"))
   var input: String?
 
   @Flag(
-    name: [.customShort("G"), .customLong("get")], help: "The data becomes the URL's query.")
+    name: [.customShort("G"), .customLong("get")], help: "Put the data into the query of the URL.")
   var inQuery = false
 
   @Option(
     name: .customLong("url-query"), parsing: .unconditionalSingleValue,
     help: ArgumentHelp(
-      "More for the query, as --data-urlencode; +TEXT as it is.", valueName: "data"))
+      "Add to the query, as --data-urlencode does; +TEXT is not encoded.", valueName: "data"))
   var urlQuery: [String] = []
 
   /// Returns the body that the options describe, for a request with `method`.
@@ -154,7 +155,7 @@ struct BodyOptions: ParsableArguments {
     // As in `gh api`, the fields go into the query when there is another body.
     if given.count == 2, given[0] == .field, given[1] == .input { given.removeFirst() }
     guard given.count < 2 else {
-      throw Failure(.usage, "\(given[0].rawValue) and \(given[1].rawValue) exclude each other")
+      throw Failure(.usage, "\(given[0].rawValue) and \(given[1].rawValue) cannot be used together")
     }
     guard let kind = given.first else { return nil }
     if inQuery, kind != .data, kind != .field {

@@ -7,68 +7,70 @@ struct NetworkOptions: ParsableArguments {
   @Option(
     name: [.customShort("m", allowingJoined: true), .customLong("max-time")],
     parsing: .unconditional,
-    help: ArgumentHelp("Time limit for the whole request.", valueName: "duration"))
+    help: ArgumentHelp("Limit the whole request to this time.", valueName: "duration"))
   var maximumTime: Duration?
 
   @Option(
     name: .customLong("connect-timeout"), parsing: .unconditional,
-    help: ArgumentHelp("Time limit for connecting (10s).", valueName: "duration"))
+    help: ArgumentHelp("Limit connecting to this time (10s).", valueName: "duration"))
   var connectTimeout: Duration?
 
   @Option(
     name: .customLong("cacert"), parsing: .unconditional,
-    help: ArgumentHelp("Trust the authorities in FILE, and no others.", valueName: "file"))
+    help: ArgumentHelp("Trust only the authorities in FILE.", valueName: "file"))
   var authorities: String?
 
   @Option(
     name: .customLong("capath"), parsing: .unconditional,
-    help: ArgumentHelp("The same, of a folder that openssl rehash has made.", valueName: "folder"))
+    help: ArgumentHelp(
+      "Trust only the authorities in a folder made by openssl rehash.", valueName: "folder"))
   var authorityFolder: String?
 
   @Option(
     name: .customLong("cert"), parsing: .unconditional,
-    help: ArgumentHelp("The client's certificate, PEM.", valueName: "file"))
+    help: ArgumentHelp("Use this client certificate (PEM).", valueName: "file"))
   var certificate: String?
 
   @Option(
     name: .customLong("key"), parsing: .unconditional,
-    help: ArgumentHelp("Its key, where that has a file of its own.", valueName: "file"))
+    help: ArgumentHelp("Use this key, if it is not in the certificate's file.", valueName: "file"))
   var key: String?
 
   @OptionGroup(visibility: .hidden) var passphrase: SecretOptions<KeyPassphraseNames>
 
   @Option(
     name: .customLong("pinnedpubkey"), parsing: .unconditional,
-    help: ArgumentHelp("The server's public key: sha256//..., or a file.", valueName: "key"))
+    help: ArgumentHelp(
+      "Require this public key of the server: sha256//..., or a file.", valueName: "key"))
   var pinnedKey: String?
 
   @Flag(
     name: [.customShort("k"), .customLong("insecure")],
-    help: "Do not verify the server's certificate, for this request alone.")
+    help: "Do not verify the server's certificate in this request.")
   var insecure = false
 
-  @Flag(name: .customLong("tlsv1.2"), help: "TLS 1.2 or later; it is so anyway.")
+  @Flag(name: .customLong("tlsv1.2"), help: "Require TLS 1.2 or later (the default).")
   var atLeastTLS12 = false
 
-  @Flag(name: .customLong("tlsv1.3"), help: "TLS 1.3 or later.")
+  @Flag(name: .customLong("tlsv1.3"), help: "Require TLS 1.3 or later.")
   var atLeastTLS13 = false
 
   @Option(
     name: [.customShort("x", allowingJoined: true), .customLong("proxy")], parsing: .unconditional,
-    help: ArgumentHelp("A proxy; '' for none.", valueName: "[scheme://]host:port"))
+    help: ArgumentHelp("Use this proxy; '' for none.", valueName: "[scheme://]host:port"))
   var proxy: String?
 
   @OptionGroup(visibility: .hidden) var proxyUser: SecretOptions<ProxyUserNames>
 
   @Option(
     name: .customLong("noproxy"), parsing: .unconditional,
-    help: ArgumentHelp("Hosts to reach without the proxy; * for all.", valueName: "list"))
+    help: ArgumentHelp("Reach these hosts without the proxy; * for all.", valueName: "list"))
   var noProxy: String?
 
   @Option(
     name: .customLong("resolve"), parsing: .unconditionalSingleValue,
     help: ArgumentHelp(
-      "The addresses of a host; the origin stays.", valueName: "host:port:address"))
+      "Use these addresses for a host; its origin stays.", valueName: "host:port:address"))
   var resolve: [String] = []
 
   @Option(
@@ -79,17 +81,17 @@ struct NetworkOptions: ParsableArguments {
 
   @Option(
     name: .customLong("unix-socket"), parsing: .unconditional,
-    help: ArgumentHelp("Connect by this socket; the origin stays.", valueName: "path"))
+    help: ArgumentHelp("Connect through this socket; the origin stays.", valueName: "path"))
   var unixSocket: String?
 
-  @Flag(name: .customLong("http1.1"), help: "Offer HTTP/1.1 alone.") var http1 = false
-  @Flag(name: .customLong("http2"), help: "Offer HTTP/2, without TLS too.") var http2 = false
-  @Flag(name: [.customShort("4"), .customLong("ipv4")], help: "IPv4 addresses alone.")
+  @Flag(name: .customLong("http1.1"), help: "Offer only HTTP/1.1.") var http1 = false
+  @Flag(name: .customLong("http2"), help: "Offer HTTP/2, also without TLS.") var http2 = false
+  @Flag(name: [.customShort("4"), .customLong("ipv4")], help: "Use only IPv4 addresses.")
   var ipv4 = false
-  @Flag(name: [.customShort("6"), .customLong("ipv6")], help: "IPv6 addresses alone.")
+  @Flag(name: [.customShort("6"), .customLong("ipv6")], help: "Use only IPv6 addresses.")
   var ipv6 = false
 
-  @Flag(help: "Ask for a compressed answer, which is decoded.")
+  @Flag(help: "Ask for a compressed answer and decode it.")
   var compressed = false
 
   /// Returns the options in the form that `HTTPClient` takes.
@@ -198,7 +200,7 @@ struct NetworkOptions: ParsableArguments {
     _ first: String, _ isFirst: Bool, _ second: String, _ isSecond: Bool
   ) throws(Failure) {
     if isFirst, isSecond {
-      throw Failure(.usage, "\(first) and \(second) exclude each other")
+      throw Failure(.usage, "\(first) and \(second) cannot be used together")
     }
   }
 }

@@ -5,18 +5,19 @@ internal import AuthKit
 struct OutputOptions: ParsableArguments {
   @Flag(
     name: [.customShort("i"), .customLong("include")],
-    help: "Status line and headers before the body.")
+    help: "Print status line and headers before the body.")
   var include = false
 
   @Flag(
     name: [.customShort("I"), .customLong("head")],
-    help: "Status line and headers alone: a HEAD in place of a GET.")
+    help: "Send HEAD instead of GET, and print only status line and headers.")
   var head = false
 
   @Option(
     name: [.customShort("D", allowingJoined: true), .customLong("dump-header")],
     parsing: .unconditional,
-    help: ArgumentHelp("Status line and headers into FILE; - is stdout.", valueName: "file"))
+    help: ArgumentHelp(
+      "Write status line and headers to FILE; - is standard output.", valueName: "file"))
   var dumpHeader: String?
 
   @Option(
@@ -31,18 +32,19 @@ struct OutputOptions: ParsableArguments {
 
   @Flag(
     name: [.customShort("J"), .customLong("remote-header-name")],
-    help: "With -O: by the server's Content-Disposition, where it says one.")
+    help: "With -O, use the name in Content-Disposition if there is one.")
   var serverName = false
 
   @Option(
     name: .customLong("output-dir"), parsing: .unconditional,
-    help: ArgumentHelp("The folder of -o and -O.", valueName: "dir"))
+    help: ArgumentHelp("Write the files of -o and -O to this folder.", valueName: "dir"))
   var folder: String?
 
   @Option(
     parsing: .unconditionalSingleValue,
     help: ArgumentHelp(
-      "Of a JSON answer this value alone: /data/0/id; text as it is.", valueName: "pointer"))
+      "Print only this value of a JSON answer: /data/0/id; text without quotes.",
+      valueName: "pointer"))
   var pointer: [String] = []
 
   @Option(
@@ -51,7 +53,7 @@ struct OutputOptions: ParsableArguments {
       "Print the results of a jq filter on the JSON answer: '.data[].id'.", valueName: "filter"))
   var filter: String?
 
-  @Flag(help: "The body as it came: not decoded, on a terminal too.")
+  @Flag(help: "Print the body as received: not decoded, also on a terminal.")
   var raw = false
 
   @Flag(help: "Indent a JSON answer, also in a pipe.")
@@ -60,13 +62,14 @@ struct OutputOptions: ParsableArguments {
   @Option(
     name: [.customShort("w", allowingJoined: true), .customLong("write-out")],
     parsing: .unconditional,
-    help: ArgumentHelp("At the end print this: '%{http_code}\\n', or @FILE.", valueName: "format"))
+    help: ArgumentHelp("Print this at the end: '%{http_code}\\n', or @FILE.", valueName: "format"))
   var writeOut: String?
 
   @Option(
     parsing: .unconditional,
     help: ArgumentHelp(
-      "What is sent and received into FILE (- is stderr), masked as -v.", valueName: "file"))
+      "Write what is sent and received to FILE (- is standard error), masked as with -v.",
+      valueName: "file"))
   var trace: String?
 
   @Flag(
@@ -79,7 +82,7 @@ struct OutputOptions: ParsableArguments {
 
   @Flag(
     name: .customLong("as-curl"),
-    help: "Send nothing: print a line of curl for the same.")
+    help: "Send nothing: print a curl command for the same request.")
   var asCurl = false
 
   /// Returns the method to send: `-I` turns GET into HEAD.
@@ -104,7 +107,7 @@ struct OutputOptions: ParsableArguments {
         hint: "write /data/0/id (RFC 6901)")
     }
     guard !dryRun || !asCurl else {
-      throw Failure(.usage, "--dry-run and --as-curl exclude each other")
+      throw Failure(.usage, "--dry-run and --as-curl cannot be used together")
     }
     guard filter == nil || pointer.isEmpty else {
       throw Failure(.usage, "--jq and --pointer cannot be used together")
@@ -119,7 +122,7 @@ struct OutputOptions: ParsableArguments {
     guard remoteName || !serverName else { throw Failure(.usage, "-J goes with -O") }
     var settled = self
     if remoteName {
-      guard file == nil else { throw Failure(.usage, "-o and -O exclude each other") }
+      guard file == nil else { throw Failure(.usage, "-o and -O cannot be used together") }
       // The server's name comes later, and may be valid where the URL has none.
       let name = DownloadName.last(of: target)
       if !serverName { try DownloadName.check(name, "-O") }

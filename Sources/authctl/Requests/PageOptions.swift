@@ -3,27 +3,28 @@ internal import AuthKit
 
 /// The options for answers in pages (design 8).
 struct PageOptions: ParsableArguments {
-  @Flag(help: "Get all pages; Link or --next says where the next one is.")
+  @Flag(help: "Fetch all pages; Link or --next leads to the next one.")
   var paginate = false
 
   @Option(
     parsing: .unconditional,
-    help: ArgumentHelp("Where a page has the next one's URL: /next.", valueName: "pointer"))
+    help: ArgumentHelp("Find the URL of the next page there: /next.", valueName: "pointer"))
   var next: String?
 
   @Option(
     name: .customLong("next-cursor"), parsing: .unconditional,
     help: ArgumentHelp(
-      "The same for a value of the query: /meta/cursor=cursor.", valueName: "pointer=name"))
+      "Put this value of a page into the next query: /meta/cursor=cursor.",
+      valueName: "pointer=name"))
   var nextCursor: String?
 
-  @Flag(help: "One array of all pages, held in memory until the last has come.")
+  @Flag(help: "Print one array of all pages, which stay in memory until the last one.")
   var slurp = false
 
   @Option(
     parsing: .unconditional,
     help: ArgumentHelp(
-      "Print the elements of the array there, one JSON per line.", valueName: "pointer"))
+      "Print the elements of the array there, one JSON value per line.", valueName: "pointer"))
   var each: String?
 
   @Option(
@@ -58,16 +59,16 @@ struct PageOptions: ParsableArguments {
       throw Failure(.usage, "--slurp and --jq cannot be used together")
     }
     if maximumItems != nil, each == nil { throw Failure(.usage, "--max-items goes with --each") }
-    if slurp, each != nil { throw Failure(.usage, "--slurp and --each exclude each other") }
-    if slurp, output.include { throw Failure(.usage, "--slurp and -i exclude each other") }
+    if slurp, each != nil { throw Failure(.usage, "--slurp and --each cannot be used together") }
+    if slurp, output.include { throw Failure(.usage, "--slurp and -i cannot be used together") }
     if each != nil, !output.pointer.isEmpty {
-      throw Failure(.usage, "--each and --pointer exclude each other")
+      throw Failure(.usage, "--each and --pointer cannot be used together")
     }
     if isWanted, output.writeOut != nil {
-      throw Failure(.usage, "-w tells of one transfer, not of pages")
+      throw Failure(.usage, "-w is for one transfer, not for pages")
     }
     if next != nil, nextCursor != nil {
-      throw Failure(.usage, "--next and --next-cursor exclude each other")
+      throw Failure(.usage, "--next and --next-cursor cannot be used together")
     }
     for (name, number) in [("--max-pages", maximumPages), ("--max-items", maximumItems)] {
       if let number, number < 1 { throw Failure(.usage, "\(name) must be 1 or more") }

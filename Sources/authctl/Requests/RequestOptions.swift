@@ -8,34 +8,34 @@ struct RequestOptions: ParsableArguments {
   @Option(
     name: [.customShort("H", allowingJoined: true), .customLong("header")],
     parsing: .unconditionalSingleValue,
-    help: ArgumentHelp("A further header, or @FILE of headers.", valueName: "header"))
+    help: ArgumentHelp("Add a header, or the headers in @FILE.", valueName: "header"))
   var header: [String] = []
 
   @Option(
     name: [.customShort("A", allowingJoined: true), .customLong("user-agent")],
     parsing: .unconditional,
-    help: ArgumentHelp("The User-Agent; empty for none.", valueName: "name"))
+    help: ArgumentHelp("Set the User-Agent; empty for none.", valueName: "name"))
   var agent: String?
 
   @Option(
     name: [.customShort("b", allowingJoined: true), .customLong("cookie")],
     parsing: .unconditionalSingleValue,
-    help: ArgumentHelp("A cookie of your own: NAME=VALUE.", valueName: "data"))
+    help: ArgumentHelp("Send a cookie of your own: NAME=VALUE.", valueName: "data"))
   var cookie: [String] = []
 
   @OptionGroup var status: StatusOptions
 
-  @Flag(help: "Send no credential but what -H gives.")
+  @Flag(help: "Send no credential except those in -H.")
   var anonymous = false
 
   @Option(
     name: .customLong("max-redirs"), parsing: .unconditional,
-    help: ArgumentHelp("How many redirects to follow.", valueName: "n"))
+    help: ArgumentHelp("Follow at most this many redirects.", valueName: "n"))
   var maximumRedirects: Int = 10
 
   @Flag(
     name: [.customShort("L"), .customLong("location")],
-    help: "Follow redirects (GET and HEAD do anyway).")
+    help: "Follow redirects; GET and HEAD always do.")
   var location = false
 
   @OptionGroup(title: "Pages") var pages: PageOptions

@@ -6,22 +6,24 @@ struct RetryOptions: ParsableArguments {
   @Option(
     parsing: .unconditional,
     help: ArgumentHelp(
-      "Retry up to N times: after 408, 429, 500, 502, 503, 504 and lost connections.",
+      "Retry up to N times after 408, 429, 500, 502, 503, 504 and lost connections.",
       valueName: "n"))
   var retry: Int = 0
 
   @Option(
     name: .customLong("retry-max-time"), parsing: .unconditional,
-    help: ArgumentHelp("Begin no try after that; waits longer than 60s.", valueName: "duration"))
+    help: ArgumentHelp(
+      "Start no retry after this time; allow waits of more than 60s.", valueName: "duration"))
   var retryMaximumTime: Duration?
 
   @Flag(
-    name: .customLong("retry-all-methods"), help: "Not GET and HEAD alone.")
+    name: .customLong("retry-all-methods"), help: "Retry all methods, not only GET and HEAD.")
   var retryAllMethods = false
 
   @Option(
     parsing: .unconditional,
-    help: ArgumentHelp("Begin no more requests than 20/s, 100/m, 5000/h.", valueName: "rate"))
+    help: ArgumentHelp(
+      "Start at most this many requests: 20/s, 100/m or 5000/h.", valueName: "rate"))
   var rate: Rate?
 
   /// Returns the retry policy that the options describe.

@@ -5,10 +5,12 @@ internal import AuthKit
 struct StatusOptions: ParsableArguments {
   @Option(
     parsing: .unconditionalSingleValue,
-    help: ArgumentHelp("Statuses that end with 0: 404,409 or 4xx.", valueName: "list"))
+    help: ArgumentHelp("Exit with 0 for these statuses: 404,409 or 4xx.", valueName: "list"))
   var ok: [String] = []
 
-  @Flag(name: .customLong("ignore-status"), help: "The same as --ok 3xx,4xx,5xx.")
+  @Flag(
+    name: .customLong("ignore-status"),
+    help: "Exit with 0 for every HTTP status, as --ok 3xx,4xx,5xx does.")
   var ignoreStatus = false
 
   /// Returns a test for the statuses that count as success.

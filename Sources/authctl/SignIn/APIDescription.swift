@@ -34,7 +34,7 @@ struct APIDescription {
       return
     }
     guard options.preset == nil, options.body == nil, !options.form else {
-      throw Failure(.usage, "--from-curl and --preset, --body or --form exclude each other")
+      throw Failure(.usage, "--from-curl and --preset, --body or --form cannot be used together")
     }
     let terminal = app.mayAsk ? Terminal.open() : nil
     var asking: ((String) throws(Failure) -> String)?
@@ -143,7 +143,7 @@ struct APIDescription {
       let words = ["authctl", "login", base] + (finding.preset.map { ["--preset", $0] } ?? [])
       let isPresetAlone = finding.settings.allSatisfy { $0.key == "preset" }
       throw Failure(
-        .inputNeeded, "nobody may be asked here whether to sign in so",
+        .inputNeeded, "authctl found a sign-in, but cannot ask here whether to use it",
         hint: isPresetAlone ? DisplayText.shellCommand(words) : "--yes takes what was found")
     }
   }

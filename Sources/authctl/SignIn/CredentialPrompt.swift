@@ -77,7 +77,7 @@ struct CredentialPrompt {
     if call.requiredNames(request: profile.recipe.request).contains(.appKey), values[.appKey] == nil
     {
       throw Failure(
-        .inputNeeded, "\(profile.name): the API wants the application's key",
+        .inputNeeded, "\(profile.name): the API requires the application's key",
         hint:
           "--app-key-stdin, --app-key-file F, --app-key-command C or AUTHCTL_APP_KEY: NAME:VALUE")
     }

@@ -85,7 +85,7 @@ struct NewProfile {
     }
     guard !isOther else {
       throw Failure(
-        .usage, "there is a profile for it already, which says otherwise: \(profile.name)",
+        .usage, "there is a profile for this URL already, with different settings: \(profile.name)",
         hint: Suggestion.setProfile(profile.name, setting: "KEY=VALUE").command
           .map { "to change it: " + $0 })
     }

@@ -20,7 +20,7 @@ final class TokenFile {
     if mkdir(parent, 0o700) != 0, errno != EEXIST { throw Self.unusable(parent) }
     guard Self.isOwnAlone(parent) else {
       throw Failure(
-        .storeMissing, "\(DisplayText.oneLine(parent)) is not a folder of yours alone",
+        .storeMissing, "\(DisplayText.oneLine(parent)) is not a folder that only you can use",
         hint: "--token-dir DIR names another")
     }
     // The program may change its working directory.

@@ -84,7 +84,7 @@ import Testing
       #expect(
         run.stderr == """
           authctl: which profile? There are billing, shop
-          hint: give -p NAME, set AUTHCTL_PROFILE, or: authctl profile default NAME
+          hint: give -p NAME, set AUTHCTL_PROFILE, or: authctl use NAME
 
           """)
       #expect(api.connections.isEmpty)

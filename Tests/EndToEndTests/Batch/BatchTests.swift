@@ -103,7 +103,7 @@ import Testing
       (#"{"id":1,"url":"/x","headers":{"A b":""}}"#, "1", "headers: A b is not a header name", nil),
       (
         #"{"id":1,"method":"PUT","url":"/x","json":1,"body":""}"#, "1",
-        "line 12: json and body exclude each other", nil
+        "line 12: json and body cannot be used together", nil
       ),
       (#"{"id":1,"url":"/x","body":"a=1"}"#, "1", "line 13: a GET has no body", nil),
       (

@@ -167,7 +167,7 @@ import Testing
         text.replacing(/valid, \d+ min/, with: "valid, N min")
           == Self.machine(box, profiles: "1 profile") + """
             ok    shop      \(api.url): TCP N ms
-            skip  shop      the server tells no date to compare clocks by
+            skip  shop      the server sends no date, so the clocks cannot be compared
             ok    proxy     none
             ok    session   \(Shop.ada): valid, N min left, renews itself
             All is well. \(Self.closing)
@@ -297,10 +297,10 @@ import Testing
       line: "ok    shop      this clock agrees with the server's"),
     Row(
       headers: { [("Date", "yesterday")] },
-      line: "skip  shop      the server tells no date to compare clocks by"),
+      line: "skip  shop      the server sends no date, so the clocks cannot be compared"),
     Row(
       headers: { [("Date", "Fri, 31 Dec 9999 23:59:59 GMT")] },
-      line: "skip  shop      the server tells no date to compare clocks by"),
+      line: "skip  shop      the server sends no date, so the clocks cannot be compared"),
   ]
 
   @Test(arguments: clocks.indices)

@@ -35,7 +35,7 @@ import Testing
         #expect(try await box.terminal(words, columns: 300).screen == piped.stdout)
       }
       let narrow = try await box.terminal(["status"])
-      let row = #/\n  shop {5}ada\.lovelace\.[a-z.]*\u{2026}  valid  1\d min  (http.*)\n/#
+      let row = #/\n\* shop {5}ada\.lovelace\.[a-z.]*\u{2026}  valid  1\d min  (http.*)\n/#
       let match = try #require(narrow.screen.firstMatch(of: row), "\(narrow.screen)")
       #expect(match.1 == api.url && match.0.count == 81)
       // authctl's own text is ASCII where the terminal may not know more.

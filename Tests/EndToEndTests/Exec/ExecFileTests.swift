@@ -271,7 +271,7 @@ import Testing
       #expect(run.stdout == "")
       #expect(
         run.stderr == """
-          authctl: \(folder) is not a folder of yours alone
+          authctl: \(folder) is not a folder that only you can use
           hint: --token-dir DIR names another
 
           """)

@@ -164,7 +164,7 @@ import Testing
       let none = try await box.run(ran)
       #expect(
         none.stderr == """
-          authctl: a password is needed, and nobody may be asked here
+          authctl: a password is required, but authctl cannot ask here
           hint: --password-stdin, --password-file F, --password-command C or AUTHCTL_PASSWORD
 
           """)

@@ -109,7 +109,7 @@ import Testing
   private static let nothingForgotten = Outcome.works(
     "", err: "There was no session to forget.\n")
   private static let noPassword = Outcome.says(
-    10, "a password is needed, and nobody may be asked here",
+    10, "a password is required, but authctl cannot ask here",
     hint: "--password-stdin, --password-file F, --password-command C or AUTHCTL_PASSWORD")
 
   /// The protocols' own responses for an unknown host.

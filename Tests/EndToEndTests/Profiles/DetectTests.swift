@@ -110,10 +110,10 @@ import Testing
   @Test func challenges() async throws {
     try await Sandbox.with(.none) { box in
       for (challenge, told, line) in [
-        (#"Basic realm="x", charset="UTF-8""#, "likely: /: wants Basic", true),
-        ("bAsIc", "likely: /: wants bAsIc", true),
-        (#"Bearer realm="api""#, "possible: /: wants Bearer", false),
-        ("Digest qop=auth", "possible: /: wants Digest", false),
+        (#"Basic realm="x", charset="UTF-8""#, "likely: /: requires Basic authentication", true),
+        ("bAsIc", "likely: /: requires bAsIc authentication", true),
+        (#"Bearer realm="api""#, "possible: /: requires Bearer authentication", false),
+        ("Digest qop=auth", "possible: /: requires Digest authentication", false),
       ] {
         let api = try box.recorder { _, _ in
           .http(401, "{}", headers: [("WWW-Authenticate", challenge)])
@@ -291,7 +291,7 @@ import Testing
       #expect(run.status == 0 && run.stderr == "")
       #expect(
         run.stdout.hasSuffix(
-          "\nNext: authctl profile add 127.0.0.1 \(api.url) --preset json\n"))
+          "\nNext: authctl profile add \(api.profileName) \(api.url) --preset json\n"))
     }
   }
 

@@ -162,7 +162,7 @@ import Testing
       #expect(again.status == 10 && again.stdout == "")
       #expect(
         again.stderr == """
-          authctl: a password is needed, and nobody may be asked here
+          authctl: a password is required, but authctl cannot ask here
           hint: --password-stdin, --password-file F, --password-command C or AUTHCTL_PASSWORD
 
           """)

@@ -4,7 +4,9 @@ import Testing
 /// `--from-curl` with a line that needs no sign-in: HTTP Basic, a token, a key.
 @Suite struct FromCurlTokenTests {
   private static let home: [String: String?] = ["XDG_CONFIG_HOME": nil]
-  private static let file = "home/.config/authctl/profiles/127.0.0.1.toml"
+  private static func file(_ api: Recorder) -> String {
+    "home/.config/authctl/profiles/\(api.profileName).toml"
+  }
 
   private func login(_ box: Sandbox, _ line: String, _ more: String...) async throws -> Run {
     let file = try box.write("copied.txt", line + "\n")
@@ -26,11 +28,11 @@ import Testing
           Preset: http-basic
           Query: {"page":"2"}
           Account: ann
-          Signed in to 127.0.0.1 as ann.
+          Signed in to \(api.profileName) as ann.
           """), "\(run.stderr)")
       #expect(Look.asked(api) == ["GET /v1/items?page=2"])
       #expect(
-        box.read(Self.file) == """
+        box.read(Self.file(api)) == """
           url = "\(api.url)"
           preset = "http-basic"
           account = "ann"
@@ -42,7 +44,7 @@ import Testing
           """)
       #expect(try await box.run("get", "/other", env: Self.home).status == 0)
       #expect(api.texts.last?.contains("\r\nAuthorization: Basic ") == true)
-      let asked = try await box.run("login", "-p", "127.0.0.1", env: Self.home)
+      let asked = try await box.run("login", "-p", api.profileName, env: Self.home)
       #expect(asked.status == 10)
     }
   }
@@ -56,7 +58,7 @@ import Testing
       #expect(
         run.stderr == """
           authctl: -u of the curl command has no password
-          hint: authctl signs in by HTTP Basic with a name and a password
+          hint: to sign in by HTTP Basic, give a name and a password
 
           """)
     }
@@ -98,7 +100,7 @@ import Testing
       // Nothing is sent to store it.
       #expect(api.connections.isEmpty)
       #expect(
-        box.read(Self.file)
+        box.read(Self.file(api))
           == "url = \"\(api.url)\"\naccount = \"default\"\n\n[request]\n\(line.file)\n")
       #expect(try await box.storedTokens() == [key])
       #expect(try await box.run("get", "/a", env: Self.home).status == 0)

@@ -267,7 +267,7 @@ import Testing
         try await list() == """
             NAME   PRESET  ACCOUNTS  STATE       URL
             a.b-c  gitea   0         signed out  https://h.example/v2
-            shop   -       2         valid       \(api.url)
+          * shop   -       2         valid       \(api.url)
 
           """)
       let json = try JSON(parsing: try await list("--json"))
@@ -278,7 +278,7 @@ import Testing
             "account": nil, "accounts": [], "state": "signed out",
           ],
           [
-            "name": "shop", "url": .string(api.url), "preset": nil, "default": false,
+            "name": "shop", "url": .string(api.url), "preset": nil, "default": true,
             "account": .string(Shop.ada),
             "accounts": [.string(Shop.ada), .string(Shop.grace)], "state": "valid",
           ],

@@ -132,11 +132,12 @@ import Testing
     }
   }
 
+  /// None needs another one.
   private static let keys = [
     "account=ada", "login.path=/login", "logout.path=/logout", "whoami.path=/me",
     "refresh.path=/refresh", "register.path=/register", "network.idle_timeout=50",
-    "network.connect_timeout=5", "whoami.account=/name", "login.method=PUT", "logout.method=PUT",
-    "whoami.method=POST",
+    "network.connect_timeout=5", "vars.tenant=acme", "vars.region=eu", "vars.stage=test",
+    "session.expired=[401, 403]",
   ]
 
   /// The preset is named, not a file that is not there or not to blame.
@@ -147,7 +148,7 @@ import Testing
         ["add", "x", "https://x.example", "--preset", "jsn"], ["set", "shop", "preset=jsn"],
       ] {
         let run = try await box.run(["profile"] + words)
-        #expect(run.stderr == "authctl: no preset called jsn\nhint: did you mean json?\n")
+        #expect(run.stderr == "authctl: unknown preset jsn\nhint: did you mean json?\n")
         #expect(run.stdout == "" && run.status == 2)
       }
     }

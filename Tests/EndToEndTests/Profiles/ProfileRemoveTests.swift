@@ -21,7 +21,7 @@ import Testing
       #expect(two.stderr.hasPrefix("authctl: shop has 2 sessions\nhint: "))
       let both = try await shop.box.run("profile", "remove", "shop", "--logout", "--force")
       #expect(both.status == 2 && both.stdout == "")
-      #expect(both.stderr == "authctl: --logout and --force exclude each other\n")
+      #expect(both.stderr == "authctl: --logout and --force cannot be used together\n")
       #expect(shop.box.read(Self.file) == text)
       #expect(try await shop.box.items().count == 2)
       #expect(try await api.counts() == ["POST /login": 2])

@@ -95,7 +95,7 @@ import Testing
         (
           ["shpo", "x"], "no profile called shpo; did you mean shop?\nhint: authctl profile list\n"
         ),
-        (["shop", "a/b"], "\"a/b\" is not a name of a profile\n"),
+        (["shop", "a/b"], "\"a/b\" is not a profile name\n"),
       ] {
         let run = try await box.run(["profile", "rename"] + words)
         #expect(run.stderr.hasPrefix("authctl: " + error), "\(run.stderr)")

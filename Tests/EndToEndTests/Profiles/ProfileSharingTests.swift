@@ -143,8 +143,8 @@ struct ProfileDesk: Sendable {
         (["x", url, "--like", "shpo"], "no profile called shpo; did you mean shop?", "list"),
         (["x", url, "--like", "../shop"], "is not a profile name", "letters"),
         (["x", url, "--like", "broken"], "x.toml:2:1: unknown key acount", "account?"),
-        (["x", url, "--like", "shop", "--preset", "json"], "exclude each other", nil),
-        (["x", url, "--like", "shop", "--from-curl", "-"], "exclude each other", nil),
+        (["x", url, "--like", "shop", "--preset", "json"], "cannot be used together", nil),
+        (["x", url, "--like", "shop", "--from-curl", "-"], "cannot be used together", nil),
         (["x", url, "--like", "shop", "--set", "login.pth=/x"], "unknown key login.pth", "path?"),
         (["shop", url, "--like", "shop"], "shop.toml already exists", "--replace"),
         (["x.toml", url, "--like", "shop"], "is not a profile name", "letters"),
@@ -261,7 +261,10 @@ struct ProfileDesk: Sendable {
         (["--send", "Host: evil.example"], "a profile cannot set this header", ""),
         (["--send", "X-API-Key: sk"], "looks like a secret", "{app_key}"),
         (["--set", "otp.when=[\"/x\"]"], "[otp] has no status", "status = [401]"),
-        (["--set", "detect.path=/x"], "[detect] has nothing to look for", "when or text"),
+        (
+          ["--preset", "basic-token", "--set", "detect.path=/x"],
+          "[detect] has nothing to look for", "when or text"
+        ),
         (["--set", "vars=x"], "unknown key vars", ""),
         (["--set", "varz.a=x"], "unknown key varz.a", ""),
         (["--preset", "parse"], "{vars.app_id} has no value", "--set vars.app_id=VALUE"),
@@ -286,7 +289,7 @@ struct ProfileDesk: Sendable {
       let changes = ["account=bob", "login.method=PUT", "vars.tenant=acme"]
       let wrong: [(setting: String, says: String)] = [
         ("session.refused=[200]", "shop.toml:"), ("session.refused=x", "session.refused: must be"),
-        ("login.pth=/x", "unknown key login.pth"), ("preset=jsom", "no preset called jsom"),
+        ("login.pth=/x", "unknown key login.pth"), ("preset=jsom", "unknown preset jsom"),
         ("login.body={\"a\":\"{nope}\"}", "shop.toml:9:10: login.body.a"),
         ("vars.token=x", "shop.toml:"), ("noequals", "write KEY=VALUE"), ("=x", "write KEY=VALUE"),
         ("account=a\u{1B}b", "control characters"),

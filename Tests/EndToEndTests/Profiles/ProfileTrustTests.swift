@@ -72,7 +72,7 @@ import Testing
       told: ["to \(evil): ", "[prefetch]"]),
     Doubtful(
       "request.query", "[request]\nquery = { k = \"{access_token}\" }",
-      told: ["request.query: servers and proxies log the secrets in their URLs"]),
+      told: ["request.query: the URL contains secrets, which servers and proxies log"]),
     Doubtful(
       "oauth.token_endpoint", "[oauth]\ntoken_endpoint = \"\(evil)/token\"",
       told: ["to \(evil): browser, codes"]),

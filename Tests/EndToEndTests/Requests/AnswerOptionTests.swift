@@ -220,7 +220,8 @@ import Testing
       let alone = try await box.run("get", "-J", "/x", env: Self.env, directory: here)
       #expect(alone.status == 2 && alone.stderr.hasPrefix("authctl: -J goes with -O\n"))
       let both = try await box.run("get", "-O", "-o", "f", "/x", env: Self.env, directory: here)
-      #expect(both.status == 2 && both.stderr.hasPrefix("authctl: -o and -O exclude each other\n"))
+      #expect(
+        both.status == 2 && both.stderr.hasPrefix("authctl: -o and -O cannot be used together\n"))
     }
   }
 

@@ -187,9 +187,12 @@ import Testing
         (["post", "/x", "--json", "@none"], 1, "--json: cannot read none: \(noFile)"),
         (["post", "/x", "--field", "a=@none"], 1, "--field: cannot read none: \(noFile)"),
         (["post", "/x", "-d", "@."], 1, "-d: cannot read .: is a directory\n"),
-        (["post", "/x", "-T", "lines", "-d", "x"], 2, "--data and -T exclude each other\n"),
-        (["post", "/x", "-F", "a=b", "--json", "1"], 2, "--json and -F exclude each other\n"),
-        (["post", "/x", "--field", "a=b", "-F", "a=b"], 2, "--field and -F exclude each other\n"),
+        (["post", "/x", "-T", "lines", "-d", "x"], 2, "--data and -T cannot be used together\n"),
+        (["post", "/x", "-F", "a=b", "--json", "1"], 2, "--json and -F cannot be used together\n"),
+        (
+          ["post", "/x", "--field", "a=b", "-F", "a=b"], 2,
+          "--field and -F cannot be used together\n"
+        ),
         (["put", "/x", "-T", "lines", "-G"], 2, "-G goes with --data or --field, not with -T\n"),
         (
           ["get", "/x", "-T", "lines"], 2,

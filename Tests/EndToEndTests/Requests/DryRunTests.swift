@@ -56,7 +56,7 @@ import Testing
       #expect(away.status == 13 && away.stdout == "")
       let both = try await box.run("get", "/x", "--dry-run", "--as-curl")
       #expect(both.status == 2 && both.stdout == "")
-      #expect(both.stderr.hasPrefix("authctl: --dry-run and --as-curl exclude each other\n"))
+      #expect(both.stderr.hasPrefix("authctl: --dry-run and --as-curl cannot be used together\n"))
       // No session is needed, and the options for output files write nothing.
       let none = try await box.run(
         "get", "/x", "--dry-run", "-D", box.home + "/head", "-o", box.home + "/body", "--trace",

@@ -34,7 +34,7 @@ import Testing
         let run = try await box.run(words)
         #expect(run.status == 2 && !run.stderr.contains("hint: use "), "\(run.stderr)")
       }
-      let other = try await box.run("token", "a=b")
+      let other = try await box.run("token", "shop", "a=b")
       #expect(other.status == 2 && other.stderr.contains("'a=b'"))
     }
   }

@@ -52,7 +52,10 @@ import Testing
       #expect(box.read("home/saved") == "x\n3\n")
       let elements = try await run(pages + [".a", "--each", "/items"])
       #expect(elements.status == 1 && elements.stdout == "x\n2\n3\n")
-      #expect(elements.stderr == "authctl: --jq: Cannot index number with \"a\"\n")
+      // Some versions of libjq say: with string "a".
+      #expect(
+        elements.stderr.replacing(" string", with: "")
+          == "authctl: --jq: Cannot index number with \"a\"\n")
     }
   }
 
@@ -64,7 +67,7 @@ import Testing
         ("/json", "\"no\"|halt_error", "", "no"), ("/json", "error({a: 1})", "", "{\"a\":1}"),
         ("/json", "[-1]|implode", "", "implode needs an array of code points"),
         ("/empty", ".", "", "the answer is empty"),
-        ("/html", ".", "", "the answer is not JSON: a value was expected at byte 0"),
+        ("/html", ".", "", "the answer is not JSON: expected a value at byte 0"),
       ]
       for (target, filter, out, text) in failed {
         let run = try await run(["get", target, "--jq", filter])

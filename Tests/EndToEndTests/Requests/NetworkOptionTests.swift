@@ -257,7 +257,8 @@ import Testing
       let none = try await box.run("get", "/x", "--unix-socket", "/none", env: Self.env)
       #expect(none.status == 7)
       #expect(
-        none.stderr == "authctl: cannot reach \(api.url) by /none: no such file or directory\n")
+        none.stderr
+          == "authctl: cannot reach \(api.url) through /none: no such file or directory\n")
       #expect(api.connections.isEmpty && other.connections.isEmpty)
     }
   }
@@ -321,8 +322,8 @@ import Testing
         (["--resolve", "api.invalid"], "--resolve api.invalid: write HOST:PORT:ADDRESS"),
         (["--connect-to", "a:1:b"], "--connect-to a:1:b: write HOST:PORT:HOST:PORT"),
         (["--unix-socket", ""], "--unix-socket: the path must have 1 to 107 bytes"),
-        (["-4", "-6"], "-4 and -6 exclude each other"),
-        (["--http2", "--http1.1"], "--http1.1 and --http2 exclude each other"),
+        (["-4", "-6"], "-4 and -6 cannot be used together"),
+        (["--http2", "--http1.1"], "--http1.1 and --http2 cannot be used together"),
       ]
       for row in rows {
         let run = try await box.run(["get", "/x"] + row.words, env: Self.env)

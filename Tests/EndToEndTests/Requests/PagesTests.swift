@@ -163,12 +163,12 @@ import Testing
         (["get", "/", "--each", "", "--max-items", "-1"], "--max-items must be 1 or more"),
         (
           ["get", "/", "--paginate", "--slurp", "--each", ""],
-          "--slurp and --each exclude each other"
+          "--slurp and --each cannot be used together"
         ),
-        (["get", "/", "--paginate", "--slurp", "-i"], "--slurp and -i exclude each other"),
+        (["get", "/", "--paginate", "--slurp", "-i"], "--slurp and -i cannot be used together"),
         (
           ["get", "/", "--paginate", "--next", "/a", "--next-cursor", "/b=c"],
-          "--next and --next-cursor exclude each other"
+          "--next and --next-cursor cannot be used together"
         ),
         (["get", "/", "--each", "items"], "--each is not a JSON Pointer"),
         (["get", "/", "--paginate", "--next", "next"], "--next is not a JSON Pointer"),

@@ -104,7 +104,7 @@ import Testing
         (["head", "/x", "--json", "{}"], 2, "a HEAD has no body"),
         (["post", "/x", "--json", "{bad"], 2, "--json is not JSON"),
         (["post", "/x", "--json", ""], 2, "--json is not JSON"),
-        (["post", "/x", "--json", "{}", "-d", "a=1"], 2, "exclude each other"),
+        (["post", "/x", "--json", "{}", "-d", "a=1"], 2, "cannot be used together"),
         (["post", "/x", "-X", "PUT"], 2, "-X is not needed"),
         (["post", "/x", "-d", "@" + box.home + "/none"], 1, "-d: cannot read"),
         (["post", "/x", "-G", "--json", "{}"], 2, "-G goes with --data"),

@@ -40,7 +40,7 @@ struct TLSOptionTests {
   private static func noAuthorities(_ path: String, _ why: String, _ source: String) -> String {
     """
     authctl: certificate authorities: \(path): \(why)
-    hint: \(source) sets it; authctl does not fall back to other authorities
+    hint: \(source) sets it; no other authorities are used instead
 
     """
   }

@@ -69,7 +69,7 @@ import Testing
       #expect(trace.contains("\n{ {\"a\":1}\n"))
       #expect(!run.stderr.contains("\n{ "))
       #expect(run.stderr.contains("\n> POST /refresh HTTP/1.1\n"))
-      #expect(run.stderr.hasPrefix("* shop (the only profile), "))
+      #expect(run.stderr.hasPrefix("* shop (default), "))
     }
   }
 

@@ -67,6 +67,8 @@ final class FakeKeyring: Sendable {
       return call.arguments.first?.text == "plain"
         ? .values([.variant(.string("")), .path(Self.session)])
         : .error("org.freedesktop.DBus.Error.NotSupported", "")
+    // Without the interface through which gnome-keyring takes a password.
+    case "Introspect": return .values([.string("<node/>")])
     case "ReadAlias": return .values([.path(Self.collection)])
     case "SearchItems":
       let wanted = Self.pairs(call.arguments.first)

@@ -149,11 +149,13 @@ struct OAuthShop: Sendable {
 
   // MARK: - Expected output
 
-  /// stderr with the browser's URL and ports as words.
+  /// stderr with the browser's URL and ports as words, without the line of the first sign-in that
+  /// tells the default profile.
   func shown(_ run: Run) -> String {
     run.stderr.replacing(/http:\/\/[^ ]*\/authorize\?[^ \n]*/, with: "URL")
       .replacing(api.url, with: "API").replacing(box.root, with: "BOX")
       .replacing(/expired [^;]* ago/, with: "expired T ago")
+      .replacing("Default profile: shop. To change it: authctl use NAME\n", with: "")
   }
 
   static let opening = """

@@ -54,7 +54,7 @@ import Testing
       }
       #expect(answers[3]["error"]?["message"] == "the answer is longer than 16 MiB")
       #expect(answers[3]["error"]?["code"] == "failed")
-      #expect(run.stderr == "")
+      #expect(run.stderr == "1 of 5 requests failed (other: 1)\n")
       #expect(run.status == 1)
     }
   }
@@ -119,7 +119,7 @@ import Testing
           == Batch.lines([
             Batch.error("1", "failed", 1, "the answer has more than 1000 headers")
           ]))
-      #expect(batch.status == 1 && batch.stderr == "")
+      #expect(batch.status == 1 && batch.stderr == "1 of 1 request failed (other: 1)\n")
     }
   }
 

@@ -31,7 +31,7 @@ import Testing
           #expect(run.status == 2 && run.stdout == "", "\(command + more): \(run.stderr)")
           #expect(
             run.stderr
-              == "authctl: --from-curl and --preset, --body or --form exclude each other\n")
+              == "authctl: --from-curl and --preset, --body or --form cannot be used together\n")
         }
       }
       let like = try await box.run(

@@ -193,6 +193,8 @@ import Testing
           "POST /login/me": Scene.tokens("an-access-token", "a-refresh-token"),
           "POST /login": .http(401, #"{"message":"the me of this account is not me"}"#),
         ]))
+      // Otherwise the first sign-in alone says that the profile is now the default.
+      try box.write("config/authctl/config.toml", "default_profile = \"shop\"\n")
       for path in ["/login/me", "/login"] {
         try box.profile("shop", Scene.profile(api.url, login: "path = \"\(path)\""))
         var outputs: Set<String> = []

@@ -180,7 +180,8 @@ struct SecondUserTests {
       let shared = home.box.root + "/shared"
       let run = try await home.ada(
         "exec", "-p", "shop", "--file", "--token-dir", shared, "--", "/bin/true")
-      #expect(run.status == 125 && run.stderr.contains("is not a folder of yours alone"), "\(run)")
+      #expect(
+        run.status == 125 && run.stderr.contains("is not a folder that only you can use"), "\(run)")
       rmdir(shared + "/authctl-exec")
       try #require(symlink(home.box.home, shared + "/authctl-exec") == 0)
       home.give("shared/authctl-exec", to: Self.eve)

@@ -183,7 +183,7 @@ import Testing
         #expect(lines.first == "authctl: shop refused this name and password (HTTP 401)")
         #expect(lines.dropFirst().first?.hasPrefix("server: ") == true)
         #expect((lines.dropFirst().first?.unicodeScalars.count ?? 0) <= 308)
-        #expect(lines.last == "hint: authctl login -p shop -u ada@example.com --password-stdin")
+        #expect(lines.last == "hint: authctl login -p shop -u ada --password-stdin")
       }
     }
   }

@@ -76,8 +76,8 @@ import Testing
       #expect(extra.status == 2)
       #expect(
         extra.stderr == """
-          authctl: unexpected argument 'http://127.0.0.1:9/x'
-          hint: authctl help status
+          authctl: http://127.0.0.1:9/x is a URL, not a profile
+          hint: authctl profile list
 
           """)
       // An e-mail address is not user information.
@@ -94,10 +94,12 @@ import Testing
       let shop = try Shop(box, try box.recorder(answering: script.answering).url)
       let account = "acct:" + String(repeating: "ada.", count: 20) + "@shop.example"
       let command = "authctl login -p shop -u \(account)"
-      let get = try await box.run("get", "/x", "-u", account)
+      // `-u` takes it only for an account with a session: it could be a name and a password.
+      let env = ["AUTHCTL_USERNAME": account]
+      let get = try await box.run(["get", "/x"], env: env)
       #expect(get.stdout == "" && get.status == 10)
       #expect(get.stderr == "authctl: not signed in to shop (\(shop.url))\nhint: \(command)\n")
-      let json = try await box.run("get", "/x", "-u", account, "--errors", "json")
+      let json = try await box.run(["get", "/x", "--errors", "json"], env: env)
       #expect(json.stdout == "" && json.status == 10)
       let error = try JSON(parsing: json.stderr)["error"]
       #expect(error?["hint"]?.string == command && error?["account"]?.string == account)

@@ -62,7 +62,7 @@ import Testing
       #expect(
         run.stderr == """
           authctl: files refused this name and password (HTTP 403)
-          hint: the same with --set login.path=/PATH
+          hint: repeat the command with --set login.path=/PATH
 
           """)
       #expect(try await box.items().isEmpty)

@@ -97,7 +97,8 @@ import Testing
         #expect(login.status == 0)
         let first = login.stderr.split(separator: "\n").first
         #expect(
-          first == "Signed in to shop as ada@example.com. Valid for a time not told.", "\(body)")
+          first == "Signed in to shop as ada@example.com. The server did not say when it expires.",
+          "\(body)")
         let seen = try await status(box)
         #expect(seen["expires_at"] == JSON.null, "\(body)")
         #expect(seen["seconds_left"] == JSON.null)

@@ -39,13 +39,13 @@ struct BackEnd: Sendable, CustomTestStringConvertible {
       unknown: (401, "User not authenticated."), resource: "/api/v1/me", answer: #"{"id":""#,
       isRefreshable: true, whoami: "GET /api/v1/me"),
     BackEnd(
-      preset: "rails-jwt", validity: ["Valid for a time not told."], next: "/api/user",
+      preset: "rails-jwt", validity: ["The server did not say when it expires."], next: "/api/user",
       signIn: "POST /api/user_sessions", wrong: (422, "Error description"),
       unknown: (422, "Error description"), resource: "/api/user",
       answer: #"{"id":1,"name":"Ada Lovelace","email":"ada@example.com"}"#, hasExpiry: false,
       whoami: "GET /api/user"),
     BackEnd(
-      preset: "rails-turbo", validity: ["Valid for a time not told."], next: "/api/me",
+      preset: "rails-turbo", validity: ["The server did not say when it expires."], next: "/api/me",
       signIn: "POST /api/auth", wrong: (401, nil), unknown: (401, nil), resource: "/api/me",
       answer: #"{"id":1,"email":"ada@example.com"}"#, hasExpiry: false, revokes: true,
       whoami: "GET /api/me"),
@@ -115,7 +115,7 @@ struct BackEnd: Sendable, CustomTestStringConvertible {
       let whoami = try await box.run("whoami", "-p", "it")
       #expect(whoami.status == 0)
       #expect(whoami.stdout == "ada@example.com\n")
-      let remark = "it has no who-am-I: this is the account that signed in.\n"
+      let remark = "it has no whoami request; this is the name you signed in with.\n"
       #expect(whoami.stderr == (it.whoami == nil ? remark : ""))
       if let route = it.whoami { #expect(try await api.count(route) == 1) }
 
@@ -374,7 +374,8 @@ struct BackEnd: Sendable, CustomTestStringConvertible {
       }
       let keyless = try await register("--field", "full_name=New Person")
       #expect(keyless.status == 10 && keyless.stdout == "")
-      #expect(keyless.stderr.hasPrefix("authctl: it: the API wants the application's key\nhint: "))
+      #expect(
+        keyless.stderr.hasPrefix("authctl: it: the API requires the application's key\nhint: "))
       #expect(try await api.counts() == [:])
       let nameless = try await register("--app-key-file", "KEY")
       #expect(nameless.status == 14)

@@ -143,7 +143,7 @@ import Testing
           >\u{20}
           Account: ada
           Password for ada at \(api.url):\u{20}
-          Signed in to \(api.profileName) as ada. Valid for a time not told.
+          Signed in to \(api.profileName) as ada. The server did not say when it expires.
           \(Self.saved(api))Next: authctl get /PATH
 
           """)
@@ -165,7 +165,10 @@ import Testing
         answers: [("[Y/n] ", "y\n"), ("Password for ada at \(api.url): ", password + "\n")],
         env: Self.home)
       #expect(run.status == 0, "\(run.screen)")
-      #expect(run.screen.hasPrefix("Found /: wants Basic.\nUse preset http-basic? [Y/n] y\n"))
+      #expect(
+        run.screen.hasPrefix(
+          "Found /: requires Basic authentication.\nUse preset http-basic? [Y/n] y\n"),
+        "\(run.screen)")
       #expect(profile(box)?.contains("preset = \"http-basic\"\n") == true)
       #expect(api.texts.last?.hasPrefix("GET / HTTP/1.1\r\n") == true)
     }
@@ -231,7 +234,7 @@ import Testing
       let api = try simpleJWT(box)
       let words = ["login", api.url, "-u", "ada", "--password-stdin"]
       let said = """
-        \(Self.found)authctl: nobody may be asked here whether to sign in so
+        \(Self.found)authctl: authctl found a sign-in, but cannot ask here whether to use it
         hint: authctl login \(api.url) --preset simplejwt
 
         """
@@ -274,7 +277,7 @@ import Testing
       #expect(pipe.status == 10 && pipe.stdout == "")
       #expect(
         pipe.stderr == """
-          \(found)authctl: nobody may be asked here whether to sign in so
+          \(found)authctl: authctl found a sign-in, but cannot ask here whether to use it
           hint: --yes takes what was found
 
           """)

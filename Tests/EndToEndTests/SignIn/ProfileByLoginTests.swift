@@ -32,9 +32,9 @@ import Testing
           itself.
           Saved: session in the Secret Service (gnome-keyring), profile in
           ~/.config/authctl/profiles/\(api.profileName).toml
+          Default profile: \(api.profileName). To change it: authctl use NAME
           The answer has a refresh token; set refresh.path to renew.
           hint: authctl profile set \(api.profileName) refresh.path=/PATH
-          Default profile: \(api.profileName). To change it: authctl use NAME
           Next: authctl get /PATH
 
           """)
@@ -166,7 +166,7 @@ import Testing
       #expect(asked.status == 10 && asked.stdout == "")
       #expect(
         asked.stderr == """
-          authctl: a password is needed, and nobody may be asked here
+          authctl: a password is required, but authctl cannot ask here
           hint: --password-stdin, --password-file F, --password-command C or AUTHCTL_PASSWORD
 
           """)

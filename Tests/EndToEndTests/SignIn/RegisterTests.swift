@@ -3,7 +3,9 @@ import Testing
 /// `authctl register` with a URL, and the new password at a terminal.
 @Suite struct RegisterTests {
   private static let home: [String: String?] = ["XDG_CONFIG_HOME": nil]
-  private static let file = "home/.config/authctl/profiles/127.0.0.1.toml"
+  private static func file(_ api: APIServer) -> String {
+    "home/.config/authctl/profiles/\(api.profileName).toml"
+  }
   private static let options = [
     "--preset", "json", "--set", "register.path=/register",
     "--set", #"register.body={"email":"{username}","password":"{password}"}"#,
@@ -18,12 +20,12 @@ import Testing
       #expect(run.status == 0 && run.stdout == "")
       #expect(
         run.stderr == """
-          Registered new@example.com at 127.0.0.1; no session was stored.
-          Saved: profile in ~/.config/authctl/profiles/127.0.0.1.toml
-          Next: authctl login -p 127.0.0.1 -u new@example.com
+          Registered new@example.com at \(api.profileName); no session was stored.
+          Saved: profile in ~/.config/authctl/profiles/\(api.profileName).toml
+          Next: authctl login -p \(api.profileName) -u new@example.com
 
           """)
-      let text = try #require(box.read(Self.file))
+      let text = try #require(box.read(Self.file(api)))
       #expect(text.hasPrefix("url = \"\(api.url)\"\npreset = \"json\"\n"), "\(text)")
       #expect(!text.contains("new@"))
       // The URL finds the profile.
@@ -31,7 +33,7 @@ import Testing
         "register", api.url, "-u", "other@example.com", "--password-stdin",
         stdin: "a new password\n", env: Self.home)
       #expect(again.status == 0, "\(again.stderr)")
-      #expect(again.stderr.contains("at 127.0.0.1; nothing was stored.\n"))
+      #expect(again.stderr.contains("at \(api.profileName); nothing was stored.\n"))
     }
   }
 
@@ -47,8 +49,8 @@ import Testing
       #expect(none.status == 2)
       #expect(
         none.stderr == """
-          authctl: 127.0.0.1: the recipe has no registration
-          hint: if the API has one: the same with --set register.path=/PATH
+          authctl: \(api.profileName): this profile has no registration
+          hint: if the API has one: repeat the command with --set register.path=/PATH
 
           """)
       let options = try await box.run("register", "--preset", "json", env: Self.home)
@@ -60,7 +62,7 @@ import Testing
           hint: authctl login --from-curl FILE
 
           """)
-      #expect(box.read(Self.file) == nil)
+      #expect(box.read(Self.file(api)) == nil)
     }
   }
 
@@ -80,7 +82,7 @@ import Testing
         ], env: Self.home)
       #expect(run.status == 0, "\(run.screen)")
       let login = try await box.terminal(
-        ["login", "-p", "127.0.0.1", "-u", "new@example.com", "--set", "login.path=/login"],
+        ["login", "-p", api.profileName, "-u", "new@example.com", "--set", "login.path=/login"],
         env: Self.home)
       #expect(login.status == 2)
       #expect(try await api.counts() == ["POST /register": 1])
@@ -100,7 +102,7 @@ import Testing
       #expect(run.status == 10, "\(run.screen)")
       #expect(run.screen.contains("authctl: the passwords differed three times\n"))
       #expect(try await api.counts() == [:])
-      #expect(box.read(Self.file) == nil)
+      #expect(box.read(Self.file(api)) == nil)
     }
   }
 }

@@ -48,7 +48,7 @@ import Testing
       }
       let none = try await login("10m")
       #expect(
-        none.stderr.hasPrefix("authctl: a password is needed, and nobody may be asked here\n"))
+        none.stderr.hasPrefix("authctl: a password is required, but authctl cannot ask here\n"))
       #expect(none.stdout == "" && none.status == 10)
       let first = try await login("10m", password: Shop.password)
       #expect(first.status == 0)
@@ -107,7 +107,7 @@ import Testing
       let warned = try await files.login("--revoke-old")
       #expect(warned.status == 0)
       #expect(
-        warned.stderr.contains("authctl: warning: the session before could not be ended: shop: "),
+        warned.stderr.contains("authctl: warning: the earlier session could not be ended: shop: "),
         "\(warned.stderr)")
       #expect(try await files.run("get", "/me").stdout == Shop.me)
     }

@@ -16,7 +16,7 @@ import Testing
       #expect(refused.status == 11 && refused.stdout == "")
       #expect(
         refused.stderr == """
-          authctl: shop: session of \(Shop.ada) cannot be renewed; it has a refresh token, but refresh.path is not set
+          authctl: shop: session of \(Shop.ada) cannot be renewed: it has a refresh token, but refresh.path is not set
           hint: \(Self.command)
 
           """)
@@ -40,7 +40,7 @@ import Testing
       let run = try await shop.login()
       #expect(run.status == 0 && !run.stderr.contains("refresh token"), "\(run.stderr)")
       let refused = try await shop.box.run("refresh")
-      #expect(refused.stderr.contains("cannot be renewed (no renewal)\n"), "\(refused.stderr)")
+      #expect(refused.stderr.contains(" cannot be renewed\n"), "\(refused.stderr)")
     }
   }
 }

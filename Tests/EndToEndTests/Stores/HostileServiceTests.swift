@@ -180,7 +180,8 @@ import Testing
         }
       }
       let run = try await shop.box.openTerminal(["get", "/me"]).finish()
-      let screen = String(run.screen.filter { !$0.isNewline })
+      // Long errors wrap at words.
+      let screen = String(run.screen.replacing("\n  ", with: " ").filter { !$0.isNewline })
       let words =
         switch end {
         case "dismissed": "the keyring stayed locked: its dialog was dismissed"

@@ -5,8 +5,8 @@ import Testing
 @Suite struct LockedKeyringTests {
   private static let question = "Password of the keyring \"Login\" (gnome-keyring): "
   private static let wrong =
-    "authctl: the keyring stayed locked: this is not its password (gnome-keyring, collection"
-    + " \"Login\")\n"
+    "authctl: the keyring stayed locked: wrong password (gnome-keyring, collection\n"
+    + "  \"Login\")\n"
   private static let locked =
     "authctl: the keyring is locked (gnome-keyring, collection \"Login\")\n"
 
@@ -72,12 +72,10 @@ import Testing
     }
   }
 
-  /// Where nobody may be asked, the hint begins with the command that a script can run.
+  /// Where nobody may be asked, the hint is the command that a script can run.
   @Test func withoutAQuestionTheHintIsTheCommand() async throws {
     try await withLocked { shop, _ in
-      let hint =
-        Self.locked
-        + "hint: authctl store unlock --password-stdin, or AUTHCTL_STORE=file (authctl help ci)\n"
+      let hint = Self.locked + "hint: authctl store unlock --password-stdin\n"
       for words in [["get", "/me"], ["token"], ["login", "shop", "--password-stdin"]] {
         let run = try await shop.box.run(words, stdin: Shop.password + "\n")
         #expect(run.stderr == hint && run.stdout == "" && run.status == 12)

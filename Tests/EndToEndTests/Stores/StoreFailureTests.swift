@@ -6,7 +6,7 @@ import Testing
 @Suite struct StoreFailureTests {
   private static let locked =
     "authctl: the keyring is locked (gnome-keyring, collection \"Login\")\n"
-    + "hint: authctl store unlock --password-stdin, or AUTHCTL_STORE=file (authctl help ci)\n"
+    + "hint: authctl store unlock --password-stdin\n"
   private static let noService =
     "authctl: no Secret Service on this bus (org.freedesktop.secrets)\n"
     + "hint: apt install gnome-keyring, or use AUTHCTL_STORE=file (see authctl help ci)\n"

@@ -56,7 +56,8 @@ import Testing
       for account in [Shop.ada, Shop.grace] {
         #expect(words(run).contains("shop (\(account)): moved to \(title(files, to)). "))
       }
-      #expect(words(run).contains("plaintext seals nothing") == (to == "plaintext"))
+      #expect(
+        words(run).contains("the store plaintext does not encrypt") == (to == "plaintext"))
       #expect(
         words(run).contains("Next: store = \"\(to)\" in config.toml") == (to != Self.stores[0]))
       #expect(run.stdout == "" && run.status == 0)

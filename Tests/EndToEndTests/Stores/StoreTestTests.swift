@@ -64,7 +64,7 @@ import Testing
         try withoutDaemon(run).suffix(3) == [
           Self.check(
             "collection", "fail", "\"Login\" is locked: its password is required",
-            hint: "authctl store unlock --password-stdin, or AUTHCTL_STORE=file (authctl help ci)"),
+            hint: "authctl store unlock --password-stdin"),
           Self.check("session", "ok", "encrypted (dh-ietf1024-sha256-aes128-cbc-pkcs7)"),
           Self.check("probe", "skipped", "not written: the keyring is locked"),
         ])

@@ -9,7 +9,7 @@ import Testing
     + " \"Login\")\n"
   private static let locked = """
     authctl: the keyring is locked (gnome-keyring, collection "Login")
-    hint: authctl store unlock --password-stdin, or AUTHCTL_STORE=file (authctl help ci)
+    hint: authctl store unlock --password-stdin
 
     """
   private static let question = "Password of the keyring \"Login\" (gnome-keyring): "
@@ -98,7 +98,8 @@ import Testing
       let env = ["DISPLAY": display]
       let wrong = try await shop.box.terminal(
         ["store", "unlock"], answers: [(Self.question, "wrong\n")], env: env)
-      #expect(wrong.screen == Self.question + "\n" + Self.wrong)
+      let wrapped = Self.wrong.replacing("collection ", with: "collection\n  ")
+      #expect(wrong.screen == Self.question + "\n" + wrapped)
       #expect(wrong.status == 12)
       let right = try await shop.box.terminal(
         ["store", "unlock"], answers: [(Self.question, shop.box.keyringPassword + "\n")], env: env)

@@ -285,7 +285,7 @@ package final class SecretServiceStore: SessionStore {
 
   private func unlock(_ bus: SecretServiceBus, _ paths: [String]) throws(Failure) {
     guard mayPrompt, let first = paths.first else { throw locked(bus, paths.first ?? "") }
-    if let askPassword, try !showsDialogs(bus), try bus.takesPassword() {
+    if let askPassword, try !showsDialogs(bus), (try? bus.takesPassword()) ?? false {
       return try unlock(bus, paths, asking: askPassword)
     }
     let answer = try bus.unlock(paths)

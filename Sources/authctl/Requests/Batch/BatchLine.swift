@@ -82,7 +82,7 @@ struct BatchLine {
     }
     guard seen.contains("url") else { throw wrong("there is no url") }
     guard !seen.isSuperset(of: ["json", "body"]) else {
-      throw wrong("json and body exclude each other")
+      throw wrong("json and body cannot be used together")
     }
     guard body.isEmpty || method != "GET" && method != "HEAD" else {
       throw wrong("a \(method) has no body")

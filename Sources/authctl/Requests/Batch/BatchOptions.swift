@@ -5,19 +5,19 @@ internal import AuthKit
 struct BatchOptions: ParsableArguments {
   @Option(
     parsing: .unconditional,
-    help: ArgumentHelp("How many requests may be under way.", valueName: "n"))
+    help: ArgumentHelp("Send at most this many requests at a time.", valueName: "n"))
   var parallel: Int = 8
 
-  @Flag(help: "Each answer as soon as it is there.")
+  @Flag(help: "Print each answer as soon as it arrives.")
   var unordered = false
 
-  @Flag(name: .customLong("fail-fast"), help: "Start no further request after a failure.")
+  @Flag(name: .customLong("fail-fast"), help: "Start no more requests after a failure.")
   var failFast = false
 
   @Flag(name: .customLong("show-secrets"), help: "Do not mask secrets in headers.")
   var showSecrets = false
 
-  @Flag(help: "Send no credential but what a line's headers give.")
+  @Flag(help: "Send no credential except those in a line's headers.")
   var anonymous = false
 
   @OptionGroup var status: StatusOptions
