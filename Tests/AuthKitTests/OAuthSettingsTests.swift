@@ -56,7 +56,7 @@ private let issuer = "issuer = \"https://id.shop.example\"\n"
     (issuer + "id_token = \"maybe\"", "4:1: oauth.id_token", "required"),
     (issuer + "pkce = false", "4:1: unknown key oauth.pkce", ""),
     ("issuer = \"file:///etc/passwd\"", "3:1: oauth.issuer", "must begin with http"),
-    ("issuer = \"https://id.shop.example?a=b\"", "3:1: oauth.issuer", "must have no query"),
+    ("issuer = \"https://id.shop.example?a=b\"", "3:1: oauth.issuer", "must not have a query"),
     ("issuer = \"https://a:b@id.shop.example\"", "3:1: oauth.issuer", ""),
     ("token_endpoint = \"-x\"", "3:1: oauth.token_endpoint", "must begin with http"),
     (
@@ -117,7 +117,7 @@ private let issuer = "issuer = \"https://id.shop.example\"\n"
       guard case .object(let fields)? = call?.body else { return [] }
       return fields.map(\.name)
     }
-    let client = ["client_id", "client_secret"]
+    let client = ["client_id", "client_secret", "client_assertion_type", "client_assertion"]
     #expect(
       names(recipe.login)
         == ["grant_type", "username", "password", "scope", "audience", "resource", "tenant"]

@@ -25,7 +25,7 @@ struct Logout: Command {
 
   @Flag(
     name: .customLong("require-revocation"),
-    help: "Keep the session and fail if the server cannot end it.")
+    help: "Fail and keep the session if the server keeps it.")
   var requireRevocation = false
 
   @Flag(help: "Also delete the client that authctl registered at the sign-in.")

@@ -15,7 +15,7 @@ struct ProfileRemove: Command {
 
   @Argument(help: ArgumentHelp("Its name.", valueName: "name")) var name: String
   @Flag(help: "End its sessions first, as authctl logout --all does.") var logout = false
-  @Flag(help: "Forget its sessions without ending them at the server.") var force = false
+  @Flag(help: "Forget its sessions here, and do not end them.") var force = false
   @OptionGroup(title: "Global options") var globals: Globals
 
   func run(in app: App) throws(Failure) -> Int32 {

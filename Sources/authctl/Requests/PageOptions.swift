@@ -3,7 +3,7 @@ internal import AuthKit
 
 /// The options for answers in pages (design 8).
 struct PageOptions: ParsableArguments {
-  @Flag(help: "Fetch all pages; Link or --next leads to the next one.")
+  @Flag(help: "Fetch all pages, led by Link or --next.")
   var paginate = false
 
   @Option(

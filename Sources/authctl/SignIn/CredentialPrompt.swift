@@ -114,7 +114,7 @@ struct CredentialPrompt {
         for: "a one-time code", hint: "--otp-stdin, --otp-file F, --otp-command C or AUTHCTL_OTP")
       return try terminal.prompt("One-time code at \(origin)", for: "one-time code")
     }
-    guard let code else { throw Failure(.inputNeeded, "a one-time code is needed") }
+    guard let code else { throw Failure(.inputNeeded, "a one-time code is required") }
     return SharedSecret(code)
   }
 

@@ -34,8 +34,8 @@ import Testing
       #expect(unknown.status == 10, "\(unknown.stderr)")
       #expect(
         shop.shown(unknown) == OAuthShop.opening + """
-          authctl: shop: the answer does not tell the account
-          hint: -u NAME names it
+          authctl: shop: the answer does not name the account
+          hint: give the account with -u NAME
 
           """)
       let named = try await shop.run("login", "-u", "ada")

@@ -69,10 +69,10 @@ import Testing
     arguments: [
       (["expires_in": "3600"], "Valid 60 min, renews itself."),
       (["expires_in": 3600.5], "Valid 60 min, renews itself."),
-      (["expires_in": nil], "The server did not say when it expires; it renews itself."),
+      (["expires_in": nil], "The server did not say when it expires;\nit renews itself."),
       (["expires_in": 0], "Valid 0 s, renews itself."),
-      (["expires_in": 1e308], "The server did not say when it expires; it renews itself."),
-      (["expires_in": "soon"], "The server did not say when it expires; it renews itself."),
+      (["expires_in": 1e308], "The server did not say when it expires;\nit renews itself."),
+      (["expires_in": "soon"], "The server did not say when it expires;\nit renews itself."),
       (["token_type": "bEaReR"], "Valid 15 min, renews itself."),
       (["token_type": nil], "Valid 15 min, renews itself."),
       (["refresh_token": nil], "Valid 15 min; cannot renew itself."),
