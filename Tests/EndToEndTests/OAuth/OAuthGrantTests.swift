@@ -229,7 +229,8 @@ import Testing
         "login", "-v", "-u", "robot", "--no-input",
         env: ["AUTHCTL_CLIENT_SECRET": "service-secret"])
       #expect(run.status == 0, "\(run.stderr)")
-      #expect(run.stderr.contains("* client-credentials (a client secret or key, and nobody to ask)\n"))
+      #expect(
+        run.stderr.contains("* client-credentials (a client secret or key, and nobody to ask)\n"))
       // No device codes: the address is pasted, for which there must be a terminal.
       try shop.profile("client_id = \"demo-public\"")
       try await shop.set(["metadata": ["device_authorization_endpoint": nil]])

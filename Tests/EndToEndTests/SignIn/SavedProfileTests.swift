@@ -96,7 +96,8 @@ import Testing
       let line = "Default profile: one. To change it: authctl use NAME\n"
       let one = try await signIn("one")
       #expect(one.status == 0)
-      #expect(one.stderr.contains("\n" + line + "The answer has a refresh token; "), "\(one.stderr)")
+      #expect(
+        one.stderr.contains("\n" + line + "The answer has a refresh token; "), "\(one.stderr)")
       #expect(box.read("config/authctl/config.toml") == "default_profile = \"one\"\n")
       let two = try await signIn("two")
       #expect(two.status == 0 && !two.stderr.contains("Default profile"), "\(two.stderr)")
