@@ -81,9 +81,7 @@ package struct DeviceAuthorization {
     var values = TemplateValues()
     values[.taken("device_code")] = deviceCode
     let api = client.api
-    guard let call = client.settings.tokenRequest(.deviceCode) else {
-      throw Failure(.usage, "no grant is named")
-    }
+    let call = client.settings.tokenRequest(.deviceCode)
     while api.clock().seconds < expiresAt.seconds {
       try pause(interval)
       let answer: RecipeResponse

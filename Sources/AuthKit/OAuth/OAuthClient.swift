@@ -115,18 +115,16 @@ package struct OAuthClient {
     _ grant: OAuthSettings.Grant, _ values: TemplateValues, account: String?,
     known: String? = nil, nonce: String? = nil
   ) throws(Failure) -> SignedIn {
-    guard let call = settings.tokenRequest(grant) else {
-      throw Failure(.usage, "no grant is named")
-    }
-    return try signedIn(
-      try send(call, values), grant, account: account, known: known, nonce: nonce)
+    try signedIn(
+      try send(settings.tokenRequest(grant), values), grant, account: account, known: known,
+      nonce: nonce)
   }
 
   /// The token request of `grant`, with the URL that it goes to: a prompt names the origin.
-  package func tokenRequest(_ grant: OAuthSettings.Grant) -> RecipeRequest? {
+  package func tokenRequest(_ grant: OAuthSettings.Grant) -> RecipeRequest {
     var call = settings.tokenRequest(grant)
     if let url = server.endpoints[.token] {
-      call?.path = Template(pieces: [.text(url)], optionalNames: [])
+      call.path = Template(pieces: [.text(url)], optionalNames: [])
     }
     return call
   }
@@ -154,9 +152,7 @@ package struct OAuthClient {
     _ answer: RecipeResponse, _ grant: OAuthSettings.Grant, account: String?, known: String?,
     nonce: String?
   ) throws(Failure) -> SignedIn {
-    guard let call = settings.tokenRequest(grant) else {
-      throw Failure(.usage, "no grant is named")
-    }
+    let call = settings.tokenRequest(grant)
     try api.refuse(
       answer, of: call, what: grant == .password ? "this name and password" : "the sign-in",
       refused: answer.recipe.refused)
@@ -215,11 +211,7 @@ package struct OAuthClient {
   ) throws(Failure) -> String? {
     if grant == .clientCredentials { return clientID }
     guard server.endpoints[.userinfo] != nil else { return nil }
-    var call = RecipeRequest(endpoint: OAuthSettings.Endpoint.userinfo.name)
-    call.method = "GET"
-    call.authorization = .access
-    call.encoding = .none
-    let answer = try send(call, tokens.values)
+    let answer = try send(OAuthSettings.userinfoRequest, tokens.values)
     guard (200...299).contains(answer.head.status) else { return nil }
     return try answer.value(at: api.profile.recipe.session.account)?.scalarText
   }

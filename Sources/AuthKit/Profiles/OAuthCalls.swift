@@ -38,7 +38,7 @@ extension OAuthSettings {
   /// values, except where the profile does.
   func translate(into recipe: inout Recipe, isSet: (_ key: String) -> Bool) {
     recipe.oauth = self
-    recipe.login = tokenRequest(grant)
+    recipe.login = grant.map(tokenRequest)
     recipe.refresh = renewal
     recipe.logout = revocation(of: .refreshToken)
     recipe.secondLogout = revocation(of: .accessToken)
@@ -54,17 +54,13 @@ extension OAuthSettings {
           pieces: [.text("Bearer "), .value(Self.registrationToken)], optionalNames: []))
     ]
     if !isSet("whoami.path") {
-      recipe.whoami = RecipeRequest(endpoint: Endpoint.userinfo.name)
-      recipe.whoami?.method = "GET"
-      recipe.whoami?.authorization = .access
-      recipe.whoami?.encoding = .none
+      recipe.whoami = Self.userinfoRequest
     }
     recipe.session.useOAuth(isSet: isSet)
   }
 
   /// The token request of a grant (RFC 6749, section 4), with the values that the grant needs.
-  package func tokenRequest(_ grant: Grant?) -> RecipeRequest? {
-    guard let grant else { return nil }
+  package func tokenRequest(_ grant: Grant) -> RecipeRequest {
     var fields: [(String, [Template.Piece])] = [("grant_type", [.text(grant.type)])]
     switch grant {
     case .authorizationCode:
@@ -78,6 +74,15 @@ extension OAuthSettings {
     }
     if grant == .password || grant == .clientCredentials { fields += wishes }
     return clientRequest(to: .token, fields + recipients)
+  }
+
+  /// The request for the claims about the user (OpenID Connect Core 1.0, section 5.3).
+  static var userinfoRequest: RecipeRequest {
+    var call = RecipeRequest(endpoint: Endpoint.userinfo.name)
+    call.method = "GET"
+    call.authorization = .access
+    call.encoding = .none
+    return call
   }
 
   /// The request that starts a sign-in on another device (RFC 8628, section 3.1).

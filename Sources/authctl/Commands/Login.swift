@@ -73,19 +73,15 @@ struct Login: Command {
     var described = try APIDescription(profile, assumesYes: yes, in: app) { (url) throws(Failure) in
       try checkLine(url, app)
     }
-    let choice: ProfileChoice
     var address = try described.base(url)
     if address == nil { address = try askForAddress(app) }
-    if let address {
-      return try signIn(at: address, described, app)
-    } else {
-      guard profile.isEmpty else {
-        throw Failure(
-          .usage, "options that make a profile need the API's address",
-          hint: "give the URL too, or change a profile: authctl profile set NAME KEY=VALUE")
-      }
-      choice = try app.choose()
+    if let address { return try signIn(at: address, described, app) }
+    guard profile.isEmpty else {
+      throw Failure(
+        .usage, "options that make a profile need the API's address",
+        hint: "give the URL too, or change a profile: authctl profile set NAME KEY=VALUE")
     }
+    let choice = try app.choose()
     do throws(Failure) { return try signIn(choice, nil, described, app) } catch {
       throw namingSource(error, app)
     }
