@@ -58,11 +58,11 @@ package struct SessionMove {
       let outcome = try outcome(for: session, payload)
       if outcome.isMoved, outcome != .completed {
         let origin = origin ?? session.requestOrigins.first?.description ?? ""
-        try target.write(
+        let isThere = try target.writeReadingBack(
           payload,
           key: SessionKey(
             profile: profile, account: account, origin: origin, loginID: session.loginID))
-        try check(payload, profile, account)
+        guard isThere else { throw notReadBack(profile, account) }
       }
       _ = try source.delete(profile: profile, account: account)
       return outcome
@@ -92,21 +92,14 @@ package struct SessionMove {
     throw failure
   }
 
-  private func check(
-    _ payload: borrowing Secret, _ profile: String, _ account: String
-  ) throws(Failure) {
-    if let copy = try target.read(profile: profile, account: account),
-      payload.hasSameBytes(as: copy)
-    {
-      return
-    }
+  private func notReadBack(_ profile: String, _ account: String) -> Failure {
     var failure = Failure(
       .storeMissing,
       "\(profile): \(target.title) did not return what was written for the session of "
         + "\(DisplayText.oneLine(account, limit: 80)), so it stays in \(source.title)")
     failure.profile = profile
     failure.account = account
-    throw failure
+    return failure
   }
 
   private func session(

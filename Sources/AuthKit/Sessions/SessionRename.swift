@@ -74,17 +74,12 @@ package struct SessionRename {
   private func write(_ session: Session) throws(Failure) {
     var renamed = session
     renamed.profile = new
-    let payload = try renamed.payload()
-    try store.write(
-      payload,
+    let isThere = try store.writeReadingBack(
+      renamed.payload(),
       key: SessionKey(
         profile: new, account: session.account,
         origin: session.requestOrigins.first?.description ?? "", loginID: session.loginID))
-    if let copy = try store.read(profile: new, account: session.account),
-      payload.hasSameBytes(as: copy)
-    {
-      return
-    }
+    if isThere { return }
     throw Failure(
       .storeMissing,
       "\(store.title) did not return the session of "

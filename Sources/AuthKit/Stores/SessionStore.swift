@@ -38,6 +38,13 @@ package protocol SessionStore: AnyObject {
 extension SessionStore {
   /// Returns every stored session, with the names that the store itself can show.
   package func list() throws(Failure) -> [SessionItem] { try list(profiles: []) }
+
+  /// Stores the payload and returns whether the store then gives exactly this back.
+  func writeReadingBack(_ payload: borrowing Secret, key: SessionKey) throws(Failure) -> Bool {
+    try write(payload, key: key)
+    guard let copy = try read(profile: key.profile, account: key.account) else { return false }
+    return payload.hasSameBytes(as: copy)
+  }
 }
 
 /// The stores by the names of design 7.
