@@ -102,11 +102,8 @@ package struct AuthorizationRequest {
   ///   otherwise.
   package func answer(query: String) throws(Failure) -> Answer {
     var fields: [String: [String]] = [:]
-    for pair in query.utf8.split(separator: UInt8(ascii: "&")) {
-      let parts = pair.split(
-        separator: UInt8(ascii: "="), maxSplits: 1, omittingEmptySubsequences: false
-      ).map { String(decoding: percentDecoded($0, plusIsSpace: true), as: UTF8.self) }
-      fields[parts[0], default: []].append(parts.count > 1 ? parts[1] : "")
+    for field in formFields(query.utf8) {
+      fields[field.name, default: []].append(field.value ?? "")
     }
     guard let named = fields["state"], named.count == 1, named[0].utf8.elementsEqual(state.utf8)
     else { return .foreign }

@@ -45,12 +45,9 @@ struct RecipeResponse {
     guard isNamed || ["access_token=", "error="].contains(where: { body.starts(with: $0.utf8) })
     else { return nil }
     var members: [(key: String, value: JSONValue)] = []
-    for pair in body.split(separator: UInt8(ascii: "&")) {
-      let parts = pair.split(
-        separator: UInt8(ascii: "="), maxSplits: 1, omittingEmptySubsequences: false
-      ).map { String(decoding: percentDecoded($0, plusIsSpace: true), as: UTF8.self) }
-      guard parts.count == 2, members.count < 100 else { return nil }
-      members.append((parts[0], .string(parts[1])))
+    for field in formFields(body) {
+      guard let value = field.value, members.count < 100 else { return nil }
+      members.append((field.name, .string(value)))
     }
     return .object(members)
   }

@@ -90,6 +90,20 @@ func base64URLDecoded(_ text: some Sequence<UInt8>) -> [UInt8]? {
   return decoded
 }
 
+/// Returns the names and values of application/x-www-form-urlencoded, decoded; a value is nil
+/// without `=`.
+func formFields(_ text: some Collection<UInt8>) -> [(name: String, value: String?)] {
+  func decoded(_ part: some Sequence<UInt8>) -> String {
+    String(decoding: percentDecoded(part, plusIsSpace: true), as: UTF8.self)
+  }
+  return text.split(separator: UInt8(ascii: "&")).map { pair in
+    let mark = pair.firstIndex(of: UInt8(ascii: "="))
+    return (
+      decoded(pair[..<(mark ?? pair.endIndex)]), mark.map { decoded(pair[$0...].dropFirst()) }
+    )
+  }
+}
+
 /// Decodes percent-encoding (RFC 3986, section 2.1). A `%` that begins no escape stays.
 ///
 /// - Parameter plusIsSpace: decode as application/x-www-form-urlencoded of the URL standard.
