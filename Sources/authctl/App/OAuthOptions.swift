@@ -63,23 +63,30 @@ struct OAuthOptions: ParsableArguments {
     return settings
   }
 
+  /// The options that are given: name, key of the profile, values, and whether it takes several.
+  private var given: [(option: String, key: String, values: [String], isList: Bool)] {
+    func one(_ value: String?) -> [String] { value.map { [$0] } ?? [] }
+    let all = [
+      ("--issuer", "oauth.issuer", one(issuer), false),
+      ("--grant", "oauth.grant", one(grant), false),
+      ("--client-id", "oauth.client_id", one(clientID), false),
+      ("--client-key", "oauth.client_key", one(clientKey.map(File.absolute)), false),
+      ("--audience", "oauth.audience", one(audience), false),
+      ("--scope", "oauth.scope", scope, true), ("--resource", "oauth.resource", resource, true),
+    ]
+    return all.filter { !$0.2.isEmpty }
+  }
+
   /// The keys and values that the options set.
   var settings: [(key: String, value: JSONValue)] {
-    var settings: [(key: String, value: JSONValue)] = []
-    for (key, text) in [
-      ("issuer", issuer), ("grant", grant), ("client_id", clientID),
-      ("client_key", clientKey.map(File.absolute)),
-      ("audience", audience),
-    ] {
-      if let text { settings.append(("oauth." + key, .string(text))) }
+    given.map { option in
+      let values = option.values.map { JSONValue.string($0) }
+      return (option.key, option.isList ? .array(values) : values[0])
     }
-    // A scope may hold several, as the standard writes them.
-    if !scope.isEmpty { settings.append(("oauth.scope", .array(scope.map { .string($0) }))) }
-    if !resource.isEmpty {
-      settings.append(("oauth.resource", .array(resource.map { .string($0) })))
-    }
-    return settings
   }
+
+  /// The options as they were given.
+  var words: [String] { given.flatMap { option in option.values.flatMap { [option.option, $0] } } }
 }
 
 /// The options of one sign-in by a browser.
@@ -110,6 +117,16 @@ struct BrowserOptions: ParsableArguments {
     name: .customLong("param"), parsing: .unconditionalSingleValue,
     help: ArgumentHelp("Add a parameter to the authorization request.", valueName: "name=value"))
   var parameters: [String] = []
+
+  /// The options as they were given.
+  var words: [String] {
+    let values = [
+      ("--prompt", prompt), ("--acr-values", acrValues), ("--max-age", maxAge?.text),
+    ]
+    return (noBrowser ? ["--no-browser"] : [])
+      + values.flatMap { option, value in value.map { [option, $0] } ?? [] }
+      + parameters.flatMap { ["--param", $0] }
+  }
 
   /// What the sign-in asks of the server.
   func wishes() throws(Failure) -> AuthorizationRequest.Wishes {

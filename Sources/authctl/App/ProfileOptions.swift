@@ -55,7 +55,7 @@ struct ProfileOptions: ParsableArguments {
     return option("--preset", [preset].compactMap { $0 }) + (form ? ["--form"] : [])
       + option("--body", [body].compactMap { $0 }) + option("--token-at", tokenAt)
       + option("--send", send) + option("--set", set)
-      + option("--from-curl", [file].compactMap { $0 })
+      + option("--from-curl", [file].compactMap { $0 }) + oauth.words
   }
 
   /// Whether plain HTTP to another machine is allowed.

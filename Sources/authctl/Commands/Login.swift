@@ -185,7 +185,7 @@ struct Login: Command {
     func flag(_ name: String, _ isSet: Bool) -> [String] { isSet ? [name] : [] }
     var words = ["authctl", "login"] + [address]
     words += option("-p", globals.profile) + option("-u", app.context.account ?? globals.username)
-    words += profile.words + credentials.field.flatMap { ["--field", $0] }
+    words += profile.words + browser.words + credentials.field.flatMap { ["--field", $0] }
     words += flag("--if-needed", ifNeeded) + option("--min-ttl", minTTL?.text)
     words += flag("--yes", yes) + flag("--revoke-old", revokeOld) + flag("--trust", globals.trust)
     words += option("--store", globals.store)
