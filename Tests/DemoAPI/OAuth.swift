@@ -100,7 +100,7 @@ actor OAuth {
       case "POST /connect/register": return try register(request, place)
       case let route where route.contains(" /connect/register/"): return manage(request, place)
       case "GET /ci-token": return ciToken(request, place)
-      case let route where route.contains(" /oauth-api/"): return try api(request, place)
+      case _ where (request.path + "/").hasPrefix("/oauth-api/"): return try api(request, place)
       default: return nil
       }
     } catch {

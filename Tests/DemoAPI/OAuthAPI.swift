@@ -24,6 +24,12 @@ extension OAuth {
         let page = request.query("page").flatMap { Int($0) } ?? 1
         let link = ("Link", "</oauth-api/pages?page=\(page + 1)>; rel=\"next\"")
         return json(200, [["id": .int(page)]], headers: page < 3 ? [link] : [])
+      case "POST /oauth-api/mcp":
+        // The Model Context Protocol wants a client that takes both kinds of answer.
+        guard request.header("accept") == "application/json, text/event-stream" else {
+          return json(406, ["message": "Not acceptable"])
+        }
+        return json(200, ["jsonrpc": "2.0", "id": 1, "result": ["tools": []]])
       case _ where request.path == "/oauth-api/echo":
         return json(200, request.description(bodyLimit: 1 << 20))
       default: return json(404, ["message": "Not found"])

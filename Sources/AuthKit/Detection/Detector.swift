@@ -1,5 +1,5 @@
-/// Detects how to use an API with GET and OPTIONS requests that carry no credential, only to the origin that
-/// was named (rule A13).
+/// Detects how to use an API with GET and OPTIONS requests that carry no credential, only to the
+/// origin that was named (rule A13).
 package struct Detector {
   /// The maximum number of requests, and of those to the root of a URL with a path: `/` and the
   /// descriptions.
@@ -9,13 +9,13 @@ package struct Detector {
   static let mostBytes = 2 << 20
   static let seconds: Double = 10
 
-  private let base: WebURL
+  let base: WebURL
   private let http: HTTPClient
   private let profile: Profile
   private let most: Int
-  private var detection: Detection
+  var detection: Detection
   /// By path, with `OPTIONS ` before it for another method than GET.
-  private var answers: [String: RecipeResponse] = [:]
+  private(set) var answers: [String: RecipeResponse] = [:]
   /// Whether the API's description was found.
   private var hasDocument = false
   /// A path that requires a credential, according to the API's description.
@@ -41,7 +41,11 @@ package struct Detector {
 
   /// Returns a base URL as people write it: without a trailing slash.
   private static func base(_ origin: Origin, _ path: String) -> String {
-    var text = origin.description + path
+    origin.description + withoutTrailingSlashes(path)
+  }
+
+  static func withoutTrailingSlashes(_ text: String) -> String {
+    var text = text
     while text.utf8.last == UInt8(ascii: "/") { text.removeLast() }
     return text
   }
@@ -52,23 +56,24 @@ package struct Detector {
   package mutating func run() throws(Failure) -> Detection {
     var marks = Fingerprint.all()
     try ask("/")
+    try lookForResource(named: "/")
     look(for: &marks, at: "GET /")
     marks.removeAll { !$0.isWorthAsking(after: answers["/"]) }
     for path in Self.documents where !isCertain && !hasDocument {
       try ask(path)
       readDocument(path)
     }
-    if let protectedPath, !isCertain { try ask(protectedPath) }
-    for path in Self.metadata where !isCertain {
-      try ask(path)
-      readMetadata(path)
+    if let protectedPath, !isCertain {
+      try ask(protectedPath)
+      try lookForResource(named: protectedPath)
     }
-    // First what the answer to / suggests, then what several presets share.
+    try lookForAuthorizationServer()
+    // First what the answer to / suggests, then what several presets share, then general marks.
     func rank(_ marks: [Fingerprint]) -> Int {
       marks.count + (marks.contains { !$0.after.isEmpty } ? 100 : 0)
     }
     let requests = Dictionary(grouping: marks, by: \.request)
-      .sorted { (rank($1.value), $0.key) < (rank($0.value), $1.key) }
+      .sorted { (rank($0.value), $0.key) > (rank($1.value), $1.key) }
     for (request, marked) in requests where !isCertain {
       try ask(marked[0].path, by: marked[0].method)
       look(for: &marks, at: request)
@@ -84,35 +89,41 @@ package struct Detector {
     "/api/schema/?format=json",
   ]
 
-  /// OpenID Connect Discovery 1.0, section 4; RFC 8414, section 3.
-  private static let metadata = [
-    "/.well-known/openid-configuration", "/.well-known/oauth-authorization-server",
-  ]
+  /// Looks only for the authorization server of the API, and returns what was found.
+  ///
+  /// - Throws: as `run`.
+  package mutating func runForAuthorizationServer() throws(Failure) -> Detection {
+    try ask("/")
+    try lookForResource(named: "/")
+    try lookForAuthorizationServer()
+    return detection
+  }
 
-  private var isCertain: Bool {
+  var isCertain: Bool {
     detection.findings.contains { $0.certainty == .certain && !$0.settings.isEmpty }
   }
 
   // MARK: - Asking
 
-  private mutating func ask(_ path: String, by method: String = "GET") throws(Failure) {
+  mutating func ask(_ path: String, by method: String = "GET") throws(Failure) {
     let place = method == "GET" ? path : "\(method) \(path)"
     guard answers[place] == nil, detection.tried.count < most else { return }
     let isFirst = detection.tried.isEmpty
     // Well-known paths and product marks are at the root of the origin; documents below the base.
-    let isDocument = Self.documents.contains(path) || path == "/"
+    let isDocument = Self.documents.contains(path)
     let start = Self.base(base.origin, isDocument ? base.path : "")
+    let target = path == "/" ? base.path : start.dropFirst(base.origin.description.count) + path
     do throws(Failure) {
-      let url = try WebURL(start + path, from: .person)
+      let url = try WebURL(base.origin.description + target, from: .person)
       forgetLongAnswers()
       let (head, body) = try http.look(
         at: url, by: method, seconds: Self.seconds, most: Self.mostBytes)
       answers[place] = RecipeResponse(head: head, body: body, url: url, of: profile)
-      detection.tried.append("\(method) \(path): \(head.status)")
+      detection.tried.append("\(method) \(target): \(head.status)")
     } catch {
       // An unreachable API shows nothing; one that answers strangely may show more.
       if isFirst, [.network, .tls, .timeout].contains(error.kind) { throw error }
-      detection.tried.append("\(method) \(path): \(error.message)")
+      detection.tried.append("\(method) \(target): \(error.message)")
     }
   }
 
@@ -255,17 +266,5 @@ package struct Detector {
       ]
     }
     return finding
-  }
-
-  private mutating func readMetadata(_ path: String) {
-    guard let issuer = answers[path]?.json?["issuer"]?.text,
-      !detection.findings.contains(where: \.isOAuth)
-    else { return }
-    var finding = Finding(
-      .certain, at: path,
-      "signs in with OAuth 2.0 at \(DisplayText.oneLine(Redactor.withoutQuery(issuer), limit: 80))",
-      why: "not supported in this version; to store a token, run: authctl login --token-stdin")
-    finding.isOAuth = true
-    detection.findings.append(finding)
   }
 }

@@ -28,8 +28,8 @@ package struct Finding {
   /// The profile keys that it leads to; empty when authctl cannot sign in that way.
   package var settings: [(key: String, value: JSONValue)] = []
 
-  /// Whether it is OAuth 2.0, which this version does not support.
-  var isOAuth = false
+  /// The issuer of the authorization server that signs in; nil if another way was found.
+  package var issuer: String? { settings.first { $0.key == "oauth.issuer" }?.value.text }
 
   /// The preset that it leads to.
   package var preset: String? { settings.first { $0.key == "preset" }?.value.text }

@@ -48,8 +48,9 @@ package struct Challenge {
 }
 
 extension ResponseHead {
-  /// The Bearer challenge of the answer (RFC 6750, section 3); nil without one.
-  package var bearerChallenge: Challenge? {
-    Challenge.all(in: all("WWW-Authenticate")).first { $0.scheme == "bearer" }
+  /// The challenge of the answer that asks for a token (RFC 6750, section 3; RFC 9449, section 7.1);
+  /// nil without one.
+  package var tokenChallenge: Challenge? {
+    Challenge.all(in: all("WWW-Authenticate")).first { ["bearer", "dpop"].contains($0.scheme) }
   }
 }

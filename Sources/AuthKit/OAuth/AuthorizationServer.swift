@@ -9,6 +9,9 @@ package struct AuthorizationServer {
   package private(set) var endpoints: [Endpoint: String]
   /// How clients may prove who they are at the token endpoint; nil if the metadata does not say.
   package private(set) var authenticationMethods: [String]?
+  /// Whether a public client has to send an empty client secret to end a token (RFC 6749, section
+  /// 2.3.1), since revocation knows no other clients.
+  package private(set) var revocationWantsSecret = false
   /// The algorithms of clients' assertions; nil if the metadata does not say.
   package private(set) var signingAlgorithms: [String]?
   /// Whether answers to authorization requests name the issuer (RFC 9207, section 3).
@@ -100,6 +103,9 @@ package struct AuthorizationServer {
       endpoints[endpoint] = metadata[endpoint.rawValue]?.text
     }
     authenticationMethods = Self.texts(metadata["token_endpoint_auth_methods_supported"])
+    let revocation = Self.texts(metadata["revocation_endpoint_auth_methods_supported"]) ?? ["none"]
+    revocationWantsSecret =
+      revocation.contains("client_secret_post") && !revocation.contains("none")
     signingAlgorithms = Self.texts(
       metadata["token_endpoint_auth_signing_alg_values_supported"])
     namesItselfInAnswers =

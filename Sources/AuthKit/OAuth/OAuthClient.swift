@@ -57,7 +57,9 @@ package struct OAuthClient {
     let method = settings.clientAuthentication ?? usualMethod(hasSecret: secret != nil)
     notes[OAuthSettings.clientMethod.member] = method.rawValue
     switch method {
-    case .none: return
+    case .none:
+      if server.revocationWantsSecret { notes[OAuthSettings.noSecret.member] = "true" }
+      return
     case .privateKeyJWT:
       notes[OAuthSettings.clientAlgorithm.member] = try ClientAssertion.algorithm(
         of: settings, among: server.signingAlgorithms)
@@ -107,7 +109,7 @@ package struct OAuthClient {
   /// - Parameters:
   ///   - values: those that the grant needs.
   ///   - account: the name that the user gave; nil to take it from the answer.
-  ///   - known: the name to use if the server tells none.
+  ///   - known: the name to use if the server tells none; without it, `default`.
   ///   - nonce: that of the authorization request, which the ID token must repeat.
   /// - Throws: `credentials_refused`, `client_error`, `server_error`, `timeout`,
   ///   `answer_not_understood` by the error codes of the server; what sending throws.
@@ -165,7 +167,7 @@ package struct OAuthClient {
     let found = try api.session(
       from: answer, values: credential, account: account
     ) { (tokens) throws(Failure) in
-      try name(of: tokens, grant) ?? known
+      try name(of: tokens, grant) ?? known ?? Self.unnamedAccount
     }
     guard var signedIn = found else {
       throw api.notUnderstood(
@@ -203,6 +205,9 @@ package struct OAuthClient {
     }
     session.refreshable = api.canRefresh(session)
   }
+
+  /// The account of a server that tells no name: tokens are not asked for again for want of one.
+  private static let unnamedAccount = "default"
 
   /// Returns the account of tokens without an ID token: a client that signs in as itself has its
   /// ID, a person what userinfo says.

@@ -31,6 +31,9 @@ extension OAuthSettings {
   static let registrationURL = Template.Name.session("registration_client_uri")
   static let registrationToken = Template.Name.session("registration_access_token")
 
+  /// Has a value if a public client has to end its tokens with an empty client secret.
+  static let noSecret = Template.Name.session("no_secret")
+
   /// What the session keeps by these names, for templates of the profile.
   static let keptNames = ["id_token", "scope", "client_id"]
 
@@ -104,9 +107,14 @@ extension OAuthSettings {
 
   /// A request that ends a token (RFC 7009, section 2.1).
   private func revocation(of token: Template.Name) -> RecipeRequest {
-    clientRequest(
+    var call = clientRequest(
       to: .revocation,
       [("token", [.value(token)]), ("token_type_hint", [.text(token.description)])])
+    if case .object(let fields)? = call.body {
+      call.body = .object(
+        fields + [.init(name: "client_secret", value: .literal(""), if: Self.noSecret)])
+    }
+    return call
   }
 
   /// Which token is wanted: its scope and its audience.

@@ -96,6 +96,21 @@ package struct OAuthSettings: Sendable {
     "nonce", "scope", "code", "code_challenge", "code_challenge_method", "code_verifier",
     "grant_type", "refresh_token", "client_assertion", "client_assertion_type", "device_code",
   ]
+
+  /// Whether `settings` of a profile are for an authorization server that neither they nor their
+  /// preset name.
+  package static func lackServer(in settings: [(key: String, value: JSONValue)]) -> Bool {
+    let preset = settings.first { $0.key == "preset" }?.value.text.flatMap(Presets.text)
+    let document = preset.flatMap { try? TOMLDocument($0, label: "preset") }
+    func isSet(_ name: String) -> Bool {
+      settings.contains { $0.key == "oauth.\(name)" }
+        || document?.value(at: ["oauth", name]) != nil
+    }
+    let isOAuth =
+      settings.contains { $0.key.utf8.starts(with: "oauth.".utf8) }
+      || document?.value(at: ["oauth"]) != nil
+    return isOAuth && !isSet("issuer") && !isSet("token_endpoint")
+  }
 }
 
 extension RecipeReader {
@@ -105,7 +120,7 @@ extension RecipeReader {
     var oauth = OAuthSettings()
     oauth.issuer = try oauthURL("issuer")
     for endpoint in OAuthSettings.Endpoint.allCases {
-      oauth.endpoints[endpoint] = try oauthURL(endpoint.rawValue)
+      oauth.endpoints[endpoint] = try oauthURL(endpoint.rawValue, isEndpoint: true)
     }
     oauth.grant = try values.choice("oauth.grant", of: OAuthSettings.Grant.self)
     oauth.clientAuthentication = try values.choice(
@@ -129,8 +144,16 @@ extension RecipeReader {
     return oauth
   }
 
-  private func oauthURL(_ name: String) throws(Failure) -> String? {
-    guard let text = try values.text("oauth.\(name)") else { return nil }
+  /// - Parameter isEndpoint: whether a path is at the origin of the API, as in presets of products
+  ///   that are both API and authorization server.
+  private func oauthURL(_ name: String, isEndpoint: Bool = false) throws(Failure) -> String? {
+    guard var text = try values.text("oauth.\(name)") else { return nil }
+    if isEndpoint, text.utf8.first == UInt8(ascii: "/") {
+      guard let base = try values.text("url").flatMap({ try? WebURL($0, from: .person) }) else {
+        return text
+      }
+      text = base.origin.description + text
+    }
     if let problem = URLText.problemOfBase(text) {
       throw values.failure("oauth.\(name)", nil, problem)
     }

@@ -42,9 +42,12 @@ package struct RecipeRequest: Sendable {
   package struct Field: Sendable {
     var name: String
     var value: Body
-    init(name: String, value: Body) {
+    /// The member is sent only if this has a value.
+    var condition: Template.Name?
+    init(name: String, value: Body, if condition: Template.Name? = nil) {
       self.name = name
       self.value = value
+      self.condition = condition
     }
   }
 

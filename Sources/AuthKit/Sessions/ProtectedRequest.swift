@@ -384,7 +384,7 @@ extension SessionKeeper {
     } else {
       failure = expired(
         session, .rejected, canRenew(session) ? .renewalUseless : .noRenewal)
-      if let challenge = answer.head.bearerChallenge,
+      if let challenge = answer.head.tokenChallenge,
         challenge["error"] == "insufficient_user_authentication"
       {
         // The server wants another kind of sign-in, or a newer one (RFC 9470, section 3).

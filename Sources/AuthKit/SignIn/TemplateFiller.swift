@@ -154,10 +154,11 @@ struct TemplateFiller {
 extension TemplateFiller {
   /// Whether a member of a body is left out: its placeholder has no value (§5), or it is a table of
   /// only such members.
-  private func isLeftOut(_ body: RecipeRequest.Body) -> Bool {
-    switch body {
+  private func isLeftOut(_ field: RecipeRequest.Field) -> Bool {
+    if let name = field.condition, values[name] == nil { return true }
+    return switch field.value {
     case .template(let template): !template.names.isEmpty && !canFill(template)
-    case .object(let fields): !fields.isEmpty && fields.allSatisfy { isLeftOut($0.value) }
+    case .object(let fields): !fields.isEmpty && fields.allSatisfy(isLeftOut)
     case .literal, .array: false
     }
   }
@@ -217,7 +218,7 @@ extension TemplateFiller {
     case .object(let fields):
       builder.append("{")
       var isFirst = true
-      for field in fields where !isLeftOut(field.value) {
+      for field in fields where !isLeftOut(field) {
         if !isFirst { builder.append(",") }
         isFirst = false
         JSONValue.string(field.name).write(into: &builder)
@@ -233,7 +234,7 @@ extension TemplateFiller {
   /// - Throws: `usage` for `--field` with a body that is not a table; what `fill` throws.
   func flat(_ call: RecipeRequest) throws(Failure) -> [WirePart] {
     var parts: [WirePart] = []
-    for field in try members(of: call) where !isLeftOut(field.value) {
+    for field in try members(of: call) where !isLeftOut(field) {
       try flatten(field.name, field.value, into: &parts)
     }
     return parts
@@ -252,7 +253,7 @@ extension TemplateFiller {
     case .array(let items):
       for item in items { try flatten(name + "[]", item, into: &parts) }
     case .object(let fields):
-      for field in fields where !isLeftOut(field.value) {
+      for field in fields where !isLeftOut(field) {
         try flatten("\(name)[\(field.name)]", field.value, into: &parts)
       }
     }

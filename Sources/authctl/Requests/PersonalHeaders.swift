@@ -30,6 +30,14 @@ struct PersonalHeaders {
     lines.append(try WireHeader(name: name, value: value))
   }
 
+  /// Asks for JSON, unless the profile says what its requests accept.
+  mutating func acceptJSON() throws(Failure) {
+    let isInProfile = profile.recipe.request.headers.contains {
+      $0.name.equalsIgnoringCase("Accept")
+    }
+    if isAnonymous || !isInProfile { try complete("Accept", "application/json") }
+  }
+
   /// Adds the header `name`; nil leaves out what authctl would add.
   ///
   /// - Parameter place: the option in messages; nil: `-H`, or `headers` of a batch line.

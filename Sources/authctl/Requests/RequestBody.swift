@@ -51,7 +51,7 @@ struct RequestBody {
       request.body = SharedSecret("")
       try headers.complete("Content-Type", nil)
     }
-    if wantsJSON { try headers.complete("Accept", "application/json") }
+    if wantsJSON { try headers.acceptJSON() }
     request.headers = headers.lines
     return request
   }

@@ -164,7 +164,7 @@ struct RequestRun {
     if let location = head.redirect {
       failure.hint = "Location: \(DisplayText.oneLine(Redactor.withoutQuery(location)))"
     }
-    if asking.profile.recipe.oauth != nil, let challenge = head.bearerChallenge,
+    if asking.profile.recipe.oauth != nil, let challenge = head.tokenChallenge,
       challenge["error"] == "insufficient_scope"
     {
       failure.hint =

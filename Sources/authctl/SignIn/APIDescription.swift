@@ -130,6 +130,12 @@ struct APIDescription {
       settings += try Self.ask(terminal)
       return
     }
+    if let issuer = finding.issuer {
+      try Self.agree(
+        to: issuer, for: base, assumesYes: assumesYes, asks: false, in: app)
+      settings = finding.settings
+      return
+    }
     app.console.notice("Found \(DisplayText.oneLine("\(finding.place): \(finding.what)")).")
     if assumesYes || Self.isUsual(finding.settings) {
       settings = finding.settings
@@ -145,6 +151,44 @@ struct APIDescription {
       throw Failure(
         .inputNeeded, "authctl found a sign-in, but cannot ask here whether to use it",
         hint: isPresetAlone ? DisplayText.shellCommand(words) : "--yes takes what was found")
+    }
+  }
+
+  /// Adds the authorization server that the API at `base` names, and what it says of tokens.
+  ///
+  /// - Throws: `input_needed` when it has another origin and nobody agrees to it; what
+  ///   `detectAuthorizationServer` throws.
+  mutating func addServer(
+    detectedAt base: String, assumesYes: Bool, in app: App
+  ) throws(Failure) {
+    let finding = try app.detectAuthorizationServer(base)
+    // A registration asks anyway.
+    let isClient = wanted.contains { $0.key == "oauth.client_id" }
+    try Self.agree(
+      to: finding.issuer ?? "", for: base, assumesYes: assumesYes, asks: isClient, in: app)
+    let own = settings.map(\.key)
+    settings += finding.settings.filter { !own.contains($0.key) }
+  }
+
+  /// Names the authorization server of an API. On another origin than the API's it has to be agreed
+  /// to.
+  ///
+  /// - Parameter asks: whether to ask on the terminal, where no later question does.
+  private static func agree(
+    to issuer: String, for base: String, assumesYes: Bool, asks: Bool, in app: App
+  ) throws(Failure) {
+    let (server, api) = (
+      try WebURL(issuer, from: .server).origin, try WebURL(base, from: .person).origin
+    )
+    let shown = DisplayText.oneLine(issuer, limit: 120)
+    app.console.notice("\(api) signs in with OAuth 2.0 at \(shown).")
+    guard server != api, !assumesYes, asks || !app.mayAsk else { return }
+    let terminal = try app.terminal(
+      for: "a yes to signing in at \(server)", hint: "--yes agrees to it")
+    guard try terminal.confirm("Sign in there?", default: true) else {
+      throw Failure(
+        .inputNeeded, "the authorization server \(shown) was not used",
+        hint: "name another one with --issuer URL")
     }
   }
 

@@ -34,6 +34,20 @@ extension App {
     atRoot.tried = tried
     return atRoot
   }
+
+  /// Finds the authorization server that signs in to the API at `address`.
+  ///
+  /// - Throws: `usage` when the API names none, and what `Detector` throws.
+  func detectAuthorizationServer(_ address: String) throws(Failure) -> Finding {
+    let profile = try transient(address)
+    let base = try WebURL(profile.url, from: .person)
+    var detector = try Detector(profile, base: base, http: http(for: profile, base: base.origin))
+    let detection = try detector.runForAuthorizationServer()
+    if let finding = detection.best { return finding }
+    throw Failure(
+      .usage, "\(detection.url) does not say which authorization server signs in to it",
+      hint: "name it with --issuer URL")
+  }
 }
 
 /// The output of detection.

@@ -38,7 +38,12 @@ struct NewProfile {
     }
     if app.globals.profile == nil {
       let known = try WebURL(base, from: .person)
-      let same = try app.profiles(of: known) { $0.text == known.text }
+      // An endpoint is found by what its token is for.
+      let same = try app.profiles(of: known) { $0.origin == known.origin }.filter {
+        ([$0.url] + ($0.recipe.oauth?.resources ?? [])).contains { text in
+          (try? WebURL(text, from: .person))?.text == known.text
+        }
+      }
       if let profile = try app.one(of: same, for: known) {
         return try existing(profile, base, signInPath, described)
       }
@@ -47,21 +52,31 @@ struct NewProfile {
     var settings = described.settings
     if let signInPath {
       settings.append(("login.path", .string(signInPath)))
-    } else if looks, described.wanted.isEmpty, url.origin.isSecure || url.origin.isLoopback {
-      settings = try look(at: base, assumesYes, app) ?? settings
+    } else if looks, url.origin.isSecure || url.origin.isLoopback {
+      settings = try look(at: base, described, assumesYes, app)
     }
     let draft = try app.profiles.draft(name, settings: [("url", .string(base))] + settings)
     return NewProfile(profile: draft.profile, text: draft.text)
   }
 
-  /// Detects the settings of an API if none are given, once the store is open.
+  /// Detects the settings of an API if none are given, and the authorization server if it is not
+  /// named, once the store is open.
   private static func look(
-    at base: String, _ assumesYes: Bool, _ app: App
-  ) throws(Failure) -> [(key: String, value: JSONValue)]? {
-    guard app.environment[.token] == nil, app.environment[.tokenFile] == nil else { return nil }
+    at base: String, _ described: APIDescription, _ assumesYes: Bool, _ app: App
+  ) throws(Failure) -> [(key: String, value: JSONValue)] {
+    let lacksServer = OAuthSettings.lackServer(in: described.settings)
+    guard described.wanted.isEmpty || lacksServer,
+      app.environment[.token] == nil, app.environment[.tokenFile] == nil
+    else { return described.settings }
     try app.profiles.checkWritable()
     try app.store().open()
-    return try APIDescription(lookingAt: base, assumesYes: assumesYes, in: app).settings
+    var found = described
+    if lacksServer {
+      try found.addServer(detectedAt: base, assumesYes: assumesYes, in: app)
+    } else {
+      found = try APIDescription(lookingAt: base, assumesYes: assumesYes, in: app)
+    }
+    return found.settings
   }
 
   private static func existing(

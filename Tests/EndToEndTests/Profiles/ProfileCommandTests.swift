@@ -297,8 +297,8 @@ import Testing
       let lines = presets.stdout.split(separator: "\n")
       #expect(
         lines.filter { !$0.hasPrefix(" ") } == [
-          "General:", "Java and .NET:", "JavaScript:", "PHP:", "Python:", "Ruby:", "Swift:",
-          "Products:",
+          "General:", "Java and .NET:", "JavaScript:", "OAuth 2.0:", "PHP:", "Python:", "Ruby:",
+          "Swift:", "Products:",
         ])
       let names = lines.filter { $0.hasPrefix("  ") }.map {
         String($0.dropFirst(2).prefix { $0 != " " })
@@ -308,7 +308,8 @@ import Testing
       #expect(values.elements.compactMap { $0["name"]?.string } == names)
       let django = try await box.run("profile", "presets", "Django")
       #expect(django.status == 0 && django.stderr == "")
-      #expect(django.stdout.hasPrefix("Python:\n  dj-rest-auth "))
+      #expect(django.stdout.hasPrefix("OAuth 2.0:\n  django-oauth-toolkit "))
+      #expect(django.stdout.contains("\n\nPython:\n  dj-rest-auth "))
       #expect(django.stdout.contains("\n  simplejwt "), "\(django.stdout)")
       #expect(!django.stdout.contains("fastapi") && !django.stdout.contains("General"))
       let one = try await box.run("profile", "presets", "simplejwt", "--json")
@@ -321,11 +322,17 @@ import Testing
       for name in names {
         let preset = try await box.run("profile", "presets", name)
         #expect(preset.status == 0 && preset.stdout.hasPrefix("# "))
-        // A preset has the format of a profile: with a url in front, it is one.
+        // A preset has the format of a profile: with a url in front, and the issuer that a user
+        // names, it is one.
+        let needsIssuer = ["oidc", "keycloak", "auth0", "okta", "mcp"].contains(name)
         try box.write(
           "config/authctl/profiles/b.toml",
           "url = \"https://b.example\"\n"
-            + (name == "parse" ? "vars.app_id = \"shop\"\n" : "") + preset.stdout)
+            + (name == "parse" ? "vars.app_id = \"shop\"\n" : "")
+            + preset.stdout.replacing(
+              "[oauth]\n",
+              with: needsIssuer ? "[oauth]\nissuer = \"https://i.example\"\n" : "[oauth]\n"
+            ))
         #expect(try await box.run("profile", "show", "b").status == 0)
       }
     }

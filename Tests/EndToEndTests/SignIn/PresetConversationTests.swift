@@ -7,6 +7,9 @@ import Testing
   private static let withoutFile: Set = [
     "json", "form", "basic-token", "http-basic", "api-key",
     "express-jwt", "vapor-basic", "rails-jwt", "rails-turbo", "rails-selfie",
+    // By a browser: `OAuthPresetTests`.
+    "oidc", "keycloak", "auth0", "okta", "google", "microsoft", "github", "gitlab", "mastodon",
+    "doorkeeper", "django-oauth-toolkit", "mcp",
   ]
 
   @Test(arguments: ConversationFile.chosen)

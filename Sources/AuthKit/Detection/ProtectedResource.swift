@@ -1,0 +1,125 @@
+/// What an API says of itself and of the authorization server that signs in to it (RFC 9728).
+struct ProtectedResource {
+  /// What a token has to be for: the API's URL or one above it.
+  let resource: String
+  /// The issuer of the first authorization server.
+  let issuer: String
+  /// The scopes that the API has; nil if it does not say.
+  let scope: String?
+
+  /// Reads a document for the API at `base`; nil if it is for another one or names no server.
+  init?(_ document: JSONValue, for base: WebURL) {
+    guard let resource = document["resource"]?.text, Self.isAbove(base, resource),
+      case .array(let servers)? = document["authorization_servers"],
+      let issuer = servers.first?.text, URLText.problemOfBase(issuer) == nil
+    else { return nil }
+    self.resource = resource
+    self.issuer = issuer
+    guard case .array(let scopes)? = document["scopes_supported"] else {
+      scope = nil
+      return
+    }
+    let names = scopes.compactMap(\.text)
+    scope = names.isEmpty ? nil : names.joined(separator: " ")
+  }
+
+  /// Whether `resource` is `base` or a URL above it (RFC 9728, section 3.3); a slash at the end
+  /// makes no difference.
+  private static func isAbove(_ base: WebURL, _ resource: String) -> Bool {
+    guard let url = try? WebURL(resource, from: .server), url.origin == base.origin,
+      url.query == nil, !resource.utf8.contains(UInt8(ascii: "#"))
+    else { return false }
+    let above = Detector.withoutTrailingSlashes(url.path) + "/"
+    return (Detector.withoutTrailingSlashes(base.path) + "/").utf8.starts(with: above.utf8)
+  }
+}
+
+extension Detector {
+  private static let wellKnown = "/.well-known/oauth-protected-resource"
+
+  /// Reads the metadata that the answer to `path` names in its challenge (RFC 9728, section 5.1).
+  mutating func lookForResource(named path: String) throws(Failure) {
+    guard let answer = answers[path], answer.head.status == 401,
+      let challenge = answer.head.tokenChallenge,
+      let text = challenge["resource_metadata"]
+    else { return }
+    guard let url = try? WebURL(text, from: .server), url.origin == base.origin else {
+      detection.findings.append(
+        Finding(
+          .possible, at: path, "names metadata that authctl does not request",
+          why: "resource_metadata (RFC 9728) is not on this origin: \(Self.shown(text))"))
+      return
+    }
+    let place = url.path + (url.query.map { "?" + $0 } ?? "")
+    try ask(place)
+    readResource(place, scope: challenge["scope"])
+  }
+
+  /// Asks for the metadata of the API and of an authorization server at its origin, in the usual
+  /// places (RFC 9728, section 3.1; OpenID Connect Discovery 1.0, section 4; RFC 8414, section 3).
+  mutating func lookForAuthorizationServer() throws(Failure) {
+    let path = Self.withoutTrailingSlashes(base.path)
+    for place in [Self.wellKnown + path] + (path.isEmpty ? [] : [Self.wellKnown])
+    where !isCertain {
+      try ask(place)
+      readResource(place, scope: answers["/"]?.head.tokenChallenge?["scope"])
+    }
+    for place in [
+      "/.well-known/openid-configuration", "/.well-known/oauth-authorization-server",
+    ] where !isCertain {
+      try ask(place)
+      guard let issuer = answers[place]?.json?["issuer"]?.text else { continue }
+      guard let url = try? WebURL(issuer, from: .server), url.origin == base.origin else {
+        detection.findings.append(
+          Finding(
+            .possible, at: place, "names the issuer \(Self.shown(issuer))",
+            why: "not on this origin (RFC 8414, section 3.3); if it signs in: --issuer"))
+        continue
+      }
+      add(issuer, at: place, why: "metadata of an authorization server (RFC 8414)", [])
+    }
+  }
+
+  private mutating func readResource(_ place: String, scope: String?) {
+    guard let document = answers[place]?.json, case .object = document else { return }
+    guard let found = ProtectedResource(document, for: base) else {
+      guard let resource = document["resource"]?.text else { return }
+      detection.findings.append(
+        Finding(
+          .possible, at: place,
+          "describes \(Self.shown(resource))",
+          why: "not this API, or without an authorization server (RFC 9728, section 3.3)"))
+      return
+    }
+    // What the API asks for now comes before all that it has.
+    let scope = scope ?? found.scope
+    add(
+      found.issuer, at: place, why: "the API names this authorization server (RFC 9728)",
+      [("oauth.resource", .array([.string(found.resource)]))]
+        + (scope.map { [("oauth.scope", .string($0))] } ?? []))
+  }
+
+  private mutating func add(
+    _ issuer: String, at place: String, why: String, _ more: [(key: String, value: JSONValue)]
+  ) {
+    var finding = Finding(
+      .certain, at: place, "signs in with OAuth 2.0 at \(Self.shown(issuer))", why: why)
+    finding.settings = [("oauth.issuer", .string(issuer))] + more
+    let path = Self.withoutTrailingSlashes(base.path)
+    if let parent = Self.parent(ofEndpoint: path) {
+      finding.settings.insert(("preset", "mcp"), at: 0)
+      finding.settings.insert(("url", .string(base.origin.description + parent)), at: 0)
+    }
+    detection.findings.append(finding)
+  }
+
+  private static func shown(_ url: String) -> String {
+    DisplayText.oneLine(Redactor.withoutQuery(url), limit: 80)
+  }
+
+  /// The path above that of an MCP server, which is a single endpoint; nil for an API.
+  private static func parent(ofEndpoint path: String) -> String? {
+    let name = "/mcp"
+    return path.utf8.suffix(4).elementsEqual(name.utf8) ? String(path.dropLast(4)) : nil
+  }
+}
