@@ -95,11 +95,15 @@ package final class HTTPClient {
   ///
   /// - Parameters:
   ///   - seconds: the time limit; all requests of one step together have `signInTime`.
+  ///   - showsCertificate: shows the client certificate to an origin of another server than the
+  ///     API's too.
   ///   - onAnswer: called with the status when the answer begins to arrive.
   func call(
-    _ request: WireRequest, seconds: Double, _ onAnswer: (_ status: Int) -> Void
+    _ request: WireRequest, seconds: Double, showsCertificate: Bool,
+    _ onAnswer: (_ status: Int) -> Void
   ) throws(Failure) -> (ResponseHead, [UInt8]) {
     var settings = try settings(carryingSecretsTo: request.url.origin)
+    if showsCertificate { showCertificate(&settings) }
     // Never the limit of -m: a renewal that is cut short may already have used its refresh token.
     settings.totalTimeout = max(1, seconds)
     if request.url.origin == base { settings.pinnedKey = options.pinnedKey }
@@ -268,6 +272,11 @@ package final class HTTPClient {
           ? "use https, or add --set network.allow_http=true"
           : "use https, or set network.allow_http = true in the profile")
     }
+  }
+
+  /// Whether there is a client certificate to show.
+  var hasCertificate: Bool {
+    (options.clientCertificate ?? network.clientCertificate) != nil
   }
 
   func showCertificate(_ settings: inout TransferSettings) {

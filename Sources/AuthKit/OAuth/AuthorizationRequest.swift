@@ -71,7 +71,26 @@ package struct AuthorizationRequest {
     for pair in settings.parameters where !own.contains(pair.name) {
       query.append((pair.name, pair.value.plainText ?? ""))
     }
+    if settings.isPushed || server.requiresPush { query = try Self.push(query, by: client) }
     url = Self.url(endpoint, query)
+  }
+
+  /// Sends the parameters to the server and returns those that refer to them (RFC 9126).
+  private static func push(
+    _ query: [(String, String)], by client: OAuthClient
+  ) throws(Failure) -> [(String, String)] {
+    let endpoint = OAuthSettings.Endpoint.pushedAuthorization
+    _ = try client.server.url(of: endpoint, for: "pushed requests")
+    // The client's own request names the client.
+    let call = client.settings.clientRequest(
+      to: endpoint, query.filter { $0.0 != "client_id" }.map { ($0.0, [.text($0.1)]) })
+    let answer = try client.send(call)
+    try client.api.refuse(
+      answer, of: call, what: "the sign-in", refused: answer.recipe.refused)
+    guard let reference = try answer.value(at: [.pointer("/request_uri")])?.text else {
+      throw client.api.notUnderstood(answer, "no request_uri in the answer to the pushed request")
+    }
+    return [("client_id", client.clientID), ("request_uri", reference)]
   }
 
   /// 256 random bits, as 43 letters.

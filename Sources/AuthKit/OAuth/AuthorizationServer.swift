@@ -12,6 +12,8 @@ package struct AuthorizationServer {
   /// Whether a public client has to send an empty client secret to end a token (RFC 6749, section
   /// 2.3.1), since revocation knows no other clients.
   package private(set) var revocationWantsSecret = false
+  /// Whether authorization requests have to be pushed (RFC 9126, section 5).
+  package private(set) var requiresPush = false
   /// The algorithms of clients' assertions; nil if the metadata does not say.
   package private(set) var signingAlgorithms: [String]?
   /// Whether answers to authorization requests name the issuer (RFC 9207, section 3).
@@ -36,7 +38,13 @@ package struct AuthorizationServer {
     issuer = settings.issuer
     endpoints = settings.endpoints
     if let issuer, let metadata {
-      try read(metadata, issuer)
+      try check(metadata, issuer)
+      // Where a certificate is shown, other hosts may serve (RFC 8705, section 5).
+      let showsCertificate = settings.clientAuthentication?.showsCertificate ?? false
+      if showsCertificate, let aliases = metadata["mtls_endpoint_aliases"] {
+        read(endpoints: aliases)
+      }
+      read(metadata)
     } else if let issuer, endpoints[.token] == nil {
       throw Failure(
         .answerNotUnderstood,
@@ -89,7 +97,7 @@ package struct AuthorizationServer {
     return nil
   }
 
-  private mutating func read(_ metadata: JSONValue, _ issuer: String) throws(Failure) {
+  private func check(_ metadata: JSONValue, _ issuer: String) throws(Failure) {
     guard let named = metadata["issuer"]?.text, named.utf8.elementsEqual(issuer.utf8) else {
       let named = metadata["issuer"]?.text.map { DisplayText.oneLine($0, limit: 120) }
       throw Failure(
@@ -99,9 +107,16 @@ package struct AuthorizationServer {
           "issuers are compared byte by byte: if it is right, use --issuer \($0)"
         })
     }
-    for endpoint in Endpoint.allCases where endpoints[endpoint] == nil {
-      endpoints[endpoint] = metadata[endpoint.rawValue]?.text
+  }
+
+  private mutating func read(endpoints: JSONValue) {
+    for endpoint in Endpoint.allCases where self.endpoints[endpoint] == nil {
+      self.endpoints[endpoint] = endpoints[endpoint.rawValue]?.text
     }
+  }
+
+  private mutating func read(_ metadata: JSONValue) {
+    read(endpoints: metadata)
     authenticationMethods = Self.texts(metadata["token_endpoint_auth_methods_supported"])
     let revocation = Self.texts(metadata["revocation_endpoint_auth_methods_supported"]) ?? ["none"]
     revocationWantsSecret =
@@ -110,6 +125,7 @@ package struct AuthorizationServer {
       metadata["token_endpoint_auth_signing_alg_values_supported"])
     namesItselfInAnswers =
       metadata["authorization_response_iss_parameter_supported"] == .bool(true)
+    requiresPush = metadata["require_pushed_authorization_requests"] == .bool(true)
   }
 
   private static func texts(_ value: JSONValue?) -> [String]? {

@@ -64,6 +64,13 @@ package struct OAuthClient {
       notes[OAuthSettings.clientAlgorithm.member] = try ClientAssertion.algorithm(
         of: settings, among: server.signingAlgorithms)
       return
+    case .tls, .selfSignedTLS:
+      guard api.http.hasCertificate else {
+        throw Failure(
+          .usage, "\(api.profile.name): \(method.rawValue) requires a client certificate",
+          hint: "set network.client_cert and network.client_key")
+      }
+      return
     case .basic, .post, .secretJWT: break
     }
     guard let secret else {

@@ -136,6 +136,7 @@ extension OAuthSettings {
   ) -> RecipeRequest {
     var call = RecipeRequest(endpoint: endpoint.name)
     call.encoding = .form
+    call.showsCertificate = clientAuthentication?.showsCertificate ?? false
     call.headers = [
       RecipeRequest.Pair(
         name: "Authorization",

@@ -36,6 +36,13 @@ package struct OAuthSettings: Sendable {
     case secretJWT = "client_secret_jwt"
     /// By an assertion that the client's key signs (RFC 7523).
     case privateKeyJWT = "private_key_jwt"
+    /// By the client certificate of `[network]`, from an authority (RFC 8705, section 2.1).
+    case tls = "tls_client_auth"
+    /// By the client certificate of `[network]`, whose key is registered (RFC 8705, section 2.2).
+    case selfSignedTLS = "self_signed_tls_client_auth"
+
+    /// Whether the client shows a certificate to the authorization server.
+    package var showsCertificate: Bool { self == .tls || self == .selfSignedTLS }
   }
 
   /// A URL of the authorization server, by its name in the metadata (RFC 8414, section 2; RFC 8628,
@@ -85,14 +92,20 @@ package struct OAuthSettings: Sendable {
   package var redirectPort: UInt16 = 0
   /// The path of the redirect URI.
   package var redirectPath = "/callback"
+  /// Whether the parameters of the authorization request go to the server first, and only a
+  /// reference to them through the browser (RFC 9126).
+  package var isPushed = false
   /// Whether the sign-in fails without an ID token.
   package var requiresIDToken = false
 
   init() {}
 
+  /// Whether the client has a key or a certificate, and so needs no secret.
+  package var hasKey: Bool { clientKey != nil || clientAuthentication?.showsCertificate ?? false }
+
   /// The parameters that authctl sets itself (rule A15).
   package static let ownParameters = [
-    "client_id", "client_secret", "redirect_uri", "response_type", "response_mode", "state",
+    "client_id", "client_secret", "redirect_uri", "request_uri", "response_type", "response_mode", "state",
     "nonce", "scope", "code", "code_challenge", "code_challenge_method", "code_verifier",
     "grant_type", "refresh_token", "client_assertion", "client_assertion_type", "device_code",
   ]
@@ -134,6 +147,7 @@ extension RecipeReader {
     oauth.parameters = try oauthParameters("oauth.parameters")
     oauth.tokenParameters = try oauthParameters("oauth.token_parameters")
     try readRedirect(into: &oauth)
+    oauth.isPushed = try values.flag("oauth.pushed") ?? false
     oauth.requiresIDToken =
       try values.word("oauth.id_token", of: ["optional", "required"]) == "required"
     guard oauth.issuer != nil || oauth.endpoints[.token] != nil else {

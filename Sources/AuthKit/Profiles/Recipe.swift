@@ -68,6 +68,8 @@ package struct RecipeRequest: Sendable {
   /// The credential in the Authorization header.
   package var authorization = Authorization.none
   var encoding = Encoding.json
+  /// Whether the client certificate is shown, also to another server than the API's.
+  var showsCertificate = false
   var query: [Pair] = []
   var headers: [Pair] = []
   var body: Body?

@@ -199,7 +199,10 @@ package final class RecipeClient {
     // A new session keeps the way from before the request.
     _ = way
     let (head, body): (ResponseHead, [UInt8])
-    do throws(Failure) { (head, body) = try http.call(request, seconds: seconds, onAnswer) } catch {
+    do throws(Failure) {
+      (head, body) = try http.call(
+        request, seconds: seconds, showsCertificate: call.showsCertificate, onAnswer)
+    } catch {
       var failure = error
       if failure.kind == .answerNotUnderstood {
         failure.message = "\(profile.name): \(failure.message)"

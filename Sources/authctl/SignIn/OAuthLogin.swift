@@ -40,7 +40,7 @@ struct OAuthLogin {
     if let given = try asker.reader.read(.clientSecret) { secret = SharedSecret(given) }
     let server = try keeper.api.authorizationServer(settings)
     let grant = grant(server, hasSecret: secret != nil)
-    if secret == nil, settings.clientKey == nil, grant == .clientCredentials {
+    if secret == nil, !settings.hasKey, grant == .clientCredentials {
       secret = try askForSecret()
     }
     // A redirect URI may be compared as a whole: the port comes before the registration.
@@ -139,7 +139,7 @@ struct OAuthLogin {
     if let grant = settings.grant { return grant }
     let grant: OAuthSettings.Grant
     let reason: String
-    if hasSecret || settings.clientKey != nil, !app.mayAsk {
+    if hasSecret || settings.hasKey, !app.mayAsk {
       (grant, reason) = (.clientCredentials, "a client secret or key, and nobody to ask")
     } else if opensBrowser {
       (grant, reason) = (.authorizationCode, "a browser is there")
