@@ -227,7 +227,7 @@ private let issuer = "issuer = \"https://id.shop.example\"\n"
     #expect(failure?.kind == .answerNotUnderstood)
     #expect(
       failure?.message
-        == "https://id.shop.example has no metadata of an authorization server (RFC 8414)")
+        == "https://id.shop.example has no authorization server metadata (RFC 8414)")
   }
 
   // MARK: - Client authentication

@@ -40,8 +40,8 @@ package struct AuthorizationServer {
     } else if let issuer, endpoints[.token] == nil {
       throw Failure(
         .answerNotUnderstood,
-        "\(issuer) has no metadata of an authorization server (RFC 8414)",
-        hint: "the issuer may have a path, or set oauth.token_endpoint and the others by hand")
+        "\(issuer) has no authorization server metadata (RFC 8414)",
+        hint: "check the path of the issuer, or set oauth.token_endpoint and the other endpoints")
     }
     try Self.check(endpoints, issuer)
   }
@@ -52,7 +52,7 @@ package struct AuthorizationServer {
   package func url(of endpoint: Endpoint, for what: String) throws(Failure) -> String {
     if let url = endpoints[endpoint] { return url }
     throw Failure(
-      .usage, "\(issuer ?? "the authorization server") names no \(endpoint.rawValue) for \(what)",
+      .usage, "\(issuer ?? "the authorization server") has no \(endpoint.rawValue) for \(what)",
       hint: "choose another --grant, or set oauth.\(endpoint.rawValue)")
   }
 

@@ -364,8 +364,8 @@ import Testing
         #expect(run.stdout == "")
         #expect(
           run.stderr == """
-            authctl: shop keeps a password, not a token
-            hint: --allow-password prints the header that holds it
+            authctl: shop stores a password, not a token
+            hint: use --allow-password to print the header with the password
 
             """)
       }

@@ -19,7 +19,7 @@ import Testing
       #expect(run.status == 0 && run.stdout == "")
       #expect(
         run.stderr == """
-          Made the profile school: ~/.config/authctl/profiles/school.toml
+          Created the profile school: ~/.config/authctl/profiles/school.toml
           Next: authctl login -p school
 
           """)

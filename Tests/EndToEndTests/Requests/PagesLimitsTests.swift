@@ -37,8 +37,8 @@ import Testing
       box.canary.watch("a-token-of-ours")
       let back = "leads back to a page that was fetched"
       let cases = [
-        (other.url + "/b", "\(other.url) is not where these pages come from"),
-        ("//\(other.authority)/b", "\(other.url) is not where these pages come from"),
+        (other.url + "/b", "\(other.url) is another origin"),
+        ("//\(other.authority)/b", "\(other.url) is another origin"),
         ("https" + api.url.dropFirst(4), "is not where"),
         ("http://ada@\(api.authority)/", "it must not contain a user name"),
         ("file:///etc/passwd", "its scheme"),
@@ -51,7 +51,7 @@ import Testing
           let run = try await box.run(
             ["get", api.url + "/a?page=1", "--paginate"] + anonymous, env: PagesScene.env)
           #expect(run.status == 13 && run.stdout == #"{"id":1}"#, "\(target): \(run)")
-          let start = "authctl: refused to go on behind page 1: "
+          let start = "authctl: refused to continue after page 1: "
           #expect(run.stderr.hasPrefix(start) && run.stderr.contains(words), "\(run.stderr)")
           #expect(run.hasErrorForm, "\(run.stderr)")
         }
@@ -74,7 +74,7 @@ import Testing
       let run = try await box.run("get", "/?p=0", "--paginate", env: PagesScene.env)
       #expect(run.status == 13 && run.stdout == "0\n1\n2\n3\n4\n", "\(run)")
       #expect(
-        run.stderr == "authctl: refused to go on behind page 5: \(api.url)/ leads back to a page"
+        run.stderr == "authctl: refused to continue after page 5: \(api.url)/ leads back to a page"
           + " that was fetched\n")
     }
     try await PagesScene.with({ _, _ in .http(200, #"{"c":"same"}"#) }) { box, api in

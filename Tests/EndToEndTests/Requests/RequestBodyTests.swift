@@ -100,8 +100,10 @@ import Testing
   @Test func whatIsNotSent() async throws {
     try await with { box, api in
       let calls: [([String], Int32, String)] = [
-        (["get", "/x", "-d", "a=1"], 2, "a GET has no body\nhint: -G puts the data"),
-        (["head", "/x", "--json", "{}"], 2, "a HEAD has no body"),
+        (
+          ["get", "/x", "-d", "a=1"], 2, "a GET request cannot have a body\nhint: -G puts the data"
+        ),
+        (["head", "/x", "--json", "{}"], 2, "a HEAD request cannot have a body"),
         (["post", "/x", "--json", "{bad"], 2, "--json is not JSON"),
         (["post", "/x", "--json", ""], 2, "--json is not JSON"),
         (["post", "/x", "--json", "{}", "-d", "a=1"], 2, "cannot be used together"),

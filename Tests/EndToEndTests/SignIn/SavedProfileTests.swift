@@ -93,7 +93,7 @@ import Testing
           ["login", api.url + "/login", "-p", name, "-u", "ada@example.com", "--password-stdin"]
             + more, stdin: "correct horse battery\n")
       }
-      let line = "Default profile: one. To change it: authctl use NAME\n"
+      let line = "Default profile: one. To change it, run: authctl use NAME\n"
       let one = try await signIn("one")
       #expect(one.status == 0)
       #expect(
