@@ -94,7 +94,7 @@ package struct AuthorizationServer {
       let named = metadata["issuer"]?.text.map { DisplayText.oneLine($0, limit: 120) }
       throw Failure(
         .answerNotUnderstood,
-        "the metadata of \(issuer) is for \(named ?? "no issuer at all")",
+        "the metadata of \(issuer) is for \(named ?? "no issuer")",
         hint: named.map {
           "issuers are compared byte by byte: if it is right, use --issuer \($0)"
         })

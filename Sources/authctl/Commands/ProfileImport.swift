@@ -8,8 +8,9 @@ struct ProfileImport: Command {
     usage: "authctl profile import [<options>] <name> <file>",
     discussion: """
       Prints every origin that will receive a password or a token. authctl asks for
-      your trust, or requires --trust, if the file sets a proxy, authorities, a client
-      certificate or further origins, or permits plain HTTP or secrets in URLs.
+      your trust, or requires --trust, if the file sets a proxy, authorities, a
+      client certificate or further origins, or permits plain HTTP or secrets in
+      URLs.
 
       Examples:
         authctl profile import shop team/shop.toml

@@ -33,7 +33,7 @@ struct StoreUnlock: Command {
     } else {
       guard !reader.hasOption(for: .password) else {
         throw Failure(
-          .usage, "the store \(store.name.rawValue) takes no password",
+          .usage, "the store \(store.name.rawValue) does not use a password",
           hint: "set AUTHCTL_STORE_KEY_FILE or AUTHCTL_STORE_PASSPHRASE for the store file"
         )
       }
@@ -56,7 +56,7 @@ struct StoreUnlock: Command {
     guard reader.hasOption(for: .password) else { return try keyring.open() }
     guard try keyring.takesPassword() else {
       throw Failure(
-        .storeLocked, "\(keyring.serviceName) takes no password from other programs",
+        .storeLocked, "\(keyring.serviceName) accepts no password from other programs",
         hint: "to use its own dialog, run on its desktop: authctl store unlock")
     }
     guard try keyring.isLocked() else { return }

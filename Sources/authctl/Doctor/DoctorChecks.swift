@@ -103,7 +103,7 @@ struct DoctorChecks {
   private mutating func store() {
     let store: any SessionStore
     do throws(Failure) { store = try app.store(mayPrompt: false) } catch {
-      storeProblem = "the store is not known"
+      storeProblem = "the store is unknown"
       if configIsWrong {
         checks.add(.store, .skipped, "not checked: the configuration has a mistake")
       } else {

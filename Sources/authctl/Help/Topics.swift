@@ -33,10 +33,10 @@ enum Topics {
       authctl get -p ./ci/shop.toml -u ci /orders
       authctl logout -p ./ci/shop.toml -u ci
 
-    The key has 32 bytes, 64 hex digits or 44 base64 characters, in a file that only
-    its owner can read. Instead of it, you can set AUTHCTL_STORE_PASSPHRASE, or give
-    a systemd service the credential authctl-store-key. AUTHCTL_STORE=plaintext does
-    not encrypt the files and warns at each sign-in.
+    The key has 32 bytes, 64 hex digits or 44 base64 characters, in a file that
+    only its owner can read. Instead, you can set AUTHCTL_STORE_PASSPHRASE, or give
+    a systemd service the credential authctl-store-key. AUTHCTL_STORE=plaintext
+    does not encrypt the files and warns at each sign-in.
 
     In a cron job, authctl can sign in again by itself when a session cannot be
     renewed. Sign in once with: authctl login --password-command CMD --keep-command
@@ -59,10 +59,10 @@ enum Topics {
 
     --next and --next-cursor say where the next page is. Without them, authctl uses
     [pages] of the profile. Without that, it uses the header Link with rel=next, or
-    @odata.nextLink, _links.next.href, or links.next of JSON:API in the body. If you
-    or the profile name a place, authctl looks only there. A URL in a body can be
-    relative to the page. If the value is null, false, empty or missing, the list
-    ends.
+    @odata.nextLink, _links.next.href, or links.next of JSON:API in the body. If
+    you or the profile name a place, authctl looks only there. A URL in a body can
+    be relative to the page. If the value is null, false, empty or missing, the
+    list ends.
 
     --slurp keeps all pages in memory and prints them at the end; the limit is
     256 MiB. Otherwise authctl keeps one page, of at most 64 MiB. --each also works
@@ -84,15 +84,15 @@ enum Topics {
       authctl get /items --paginate --rate 20/s
 
     authctl retries GET and HEAD, and with --retry-all-methods all methods, after
-    408, 429, 500, 502, 503 and 504 (also if --ok names them), and if the connection
-    fails or no answer comes in time. It does not retry once it has printed a part
-    of the answer. With -o, it writes the file again from the start.
+    408, 429, 500, 502, 503 and 504 (also if --ok names them), and if the
+    connection fails or no answer comes in time. It does not retry once it has
+    printed a part of the answer. With -o, it writes the file again from the start.
 
     authctl waits as long as Retry-After says, otherwise 1, 2, 4 ... 60 seconds, up
     to a fifth more or less. If the server asks for more than 60 seconds, authctl
-    does not retry. --retry-max-time permits longer waits, and no retry starts after
-    that time. -m limits the total time: authctl does not start a wait that would
-    exceed it.
+    does not retry. --retry-max-time permits longer waits, and no retry starts
+    after that time. -m limits the total time: authctl does not start a wait that
+    would exceed it.
 
     authctl never retries a sign-in or a renewal. The second request after a 401 is
     not a retry. --rate limits how often pages and retries start.

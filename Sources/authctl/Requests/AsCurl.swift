@@ -86,11 +86,11 @@ struct AsCurl {
     else {
       throw Failure(
         .usage,
-        "--as-curl does not support what carries a session of \(profile.name): "
+        "--as-curl does not support the session of \(profile.name): it "
           + (profile.recipe.session.keepPassword
-            ? "a password"
+            ? "is a password"
             : profile.recipe.request.carryingParameters.isEmpty
-              ? "more than one header with the token" : "a parameter of the URL"),
+              ? "needs more than one header" : "is in a parameter of the URL"),
         hint: "use --dry-run to print the request")
     }
     var words = ["authctl", "helper", "curl-config", "-p", profile.name]

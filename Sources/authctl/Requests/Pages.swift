@@ -123,7 +123,7 @@ extension RequestRun {
     }
     guard let url else {
       if place == .usual, number == 1, let pointer = NextPage.hint(in: try? page.json()) {
-        app.console.hint("this is one page; for more, try --paginate --next \(pointer)")
+        app.console.hint("this is one page; for more, try --next \(pointer)")
       }
       return nil
     }

@@ -99,7 +99,7 @@ import Testing
         nil
       ),
       (#"{"id":1,"url":"/x","headers":["A: b"]}"#, "1", "line 9: headers is not an object", nil),
-      (#"{"id":1,"url":"/x","headers":{"A":1}}"#, "1", "line 10: headers: A is not a text", nil),
+      (#"{"id":1,"url":"/x","headers":{"A":1}}"#, "1", "line 10: headers: A is not a string", nil),
       (#"{"id":1,"url":"/x","headers":{"A b":""}}"#, "1", "headers: A b is not a header name", nil),
       (
         #"{"id":1,"method":"PUT","url":"/x","json":1,"body":""}"#, "1",
@@ -135,7 +135,7 @@ import Testing
               + [Batch.answer("2", 2, body: #","json":{}"#)]))
       #expect(
         run.stderr
-          == "\(rows.count) of \(rows.count + 1) requests failed (wrong line: \(rows.count))\n")
+          == "\(rows.count) of \(rows.count + 1) requests failed (invalid line: \(rows.count))\n")
       #expect(run.status == 2)
       #expect(api.connections.count == 1)
     }

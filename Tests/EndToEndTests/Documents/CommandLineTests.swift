@@ -237,7 +237,7 @@ import Testing
 
             authctl login               sign in to shop (*)
             authctl login URL           sign in to another API (-u: another account)
-            authctl help                all commands
+            authctl help                list all commands
 
           """)
       for profile in ["shop", "school"] {
@@ -251,7 +251,7 @@ import Testing
 
           authctl get /PATH           send a request to shop (*)
           authctl login URL           sign in to another API (-u: another account)
-          authctl help                all commands
+          authctl help                list all commands
 
         """
       let bare = try await box.run()

@@ -3,7 +3,7 @@ import Testing
 
 /// `authctl doctor`: design 2, rules A7, B3, B4, B13 and C12.
 @Suite struct DoctorTests {
-  static let closing = "There is no secret in this text.\n"
+  static let closing = "This output contains no secret.\n"
 
   /// Runs doctor and returns its output without the first line, which must be that of versions.
   /// Wrapped lines are joined, and milliseconds replaced by `N`.
@@ -290,10 +290,10 @@ import Testing
     ),
     Row(
       headers: { [("Date", ago(-290))] },
-      line: "warn  shop      this clock is 4 min behind the server's: tokens expire early"),
+      line: "warn  shop      this machine's clock is 4 min behind the server's: tokens expire early"),
     Row(
       headers: { [("Date", ago(7300))] },
-      line: "warn  shop      this clock is 2 h ahead of the server's: tokens seem to expire early"),
+      line: "warn  shop      this machine's clock is 2 h ahead of the server's: tokens seem to expire early"),
     Row(
       headers: { [("Date", ago(900)), ("Age", "900")] },
       line: "ok    shop      this machine's clock matches the server's"),
@@ -313,6 +313,19 @@ import Testing
       try box.profile("shop", Scene.profile(api.url))
       let text = try await Self.text(box, status: 1)
       #expect(text.contains("\n\(row.line)\n"), "\(text)")
+    }
+  }
+
+  /// A name longer than the column has a line of its own.
+  @Test func aLongName() async throws {
+    try await Sandbox.with(.none) { box in
+      let name = "a-second-profile-with-a-long-name"
+      try box.profile(name, Scene.profile("http://127.0.0.1:1"))
+      let run = try await box.run("doctor")
+      #expect(
+        run.stdout.contains(
+          "\nFAIL  \(name)\n" + String(repeating: " ", count: 30)
+            + "cannot reach http://127.0.0.1:1: connection refused\n"), "\(run.stdout)")
     }
   }
 

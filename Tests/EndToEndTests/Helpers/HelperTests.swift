@@ -132,9 +132,9 @@ import Testing
         (#"{"spec":{"cluster":{"server":["\#(url)"]}}}"#, "has a cluster without a server"),
         (
           #"{"spec":{"cluster":{"server":"\#(url)","server":"https://evil.example"}}}"#,
-          "has a key twice"
+          "has a duplicate key"
         ),
-        (#"{"spec":{},"spec":{"cluster":{"server":"\#(url)"}}}"#, "has a key twice"),
+        (#"{"spec":{},"spec":{"cluster":{"server":"\#(url)"}}}"#, "has a duplicate key"),
         (
           #"{"spec":{"cluster":{"server":""}}}"#,
           "has a server that is not a canonical URL"

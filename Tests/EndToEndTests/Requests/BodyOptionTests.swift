@@ -193,7 +193,7 @@ import Testing
           ["post", "/x", "--field", "a=b", "-F", "a=b"], 2,
           "--field and -F cannot be used together\n"
         ),
-        (["put", "/x", "-T", "lines", "-G"], 2, "-G goes with --data or --field, not with -T\n"),
+        (["put", "/x", "-T", "lines", "-G"], 2, "-G and -T cannot be used together\n"),
         (
           ["get", "/x", "-T", "lines"], 2,
           "a GET request cannot have a body\nhint: to send a body, run: authctl post /PATH\n"

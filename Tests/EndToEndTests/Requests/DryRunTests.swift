@@ -218,8 +218,8 @@ import Testing
       try box.write("home/nul", "a\0b")
       try box.write("home/long", String(repeating: "x", count: 140_000))
       let calls: [([String], String)] = [
-        (["get", "-p", "many", "/x"], "more than one header with the token\n"),
-        (["get", "-p", "jar", "/x"], "more than one header with the token\n"),
+        (["get", "-p", "many", "/x"], "needs more than one header\n"),
+        (["get", "-p", "jar", "/x"], "needs more than one header\n"),
         (["get", "-p", "basic", "/x"], "a password\n"),
         (["post", "-p", "shop", "/x", "--data-binary", "@nul", "-d", "b"], "a NUL byte"),
         (["post", "-p", "shop", "/x", "--data-binary", "@long", "-d", "b"], "(128 KiB)"),

@@ -35,7 +35,7 @@ import Testing
       }
       try box.profile("shop", "url = \"\(api.url)\"\n")
       box.canary.watch("a-token-of-ours")
-      let back = "leads back to a page that was fetched"
+      let back = "was already fetched"
       let cases = [
         (other.url + "/b", "\(other.url) is another origin"),
         ("//\(other.authority)/b", "\(other.url) is another origin"),
@@ -119,7 +119,7 @@ import Testing
     for (body, options, message) in [
       (#"{"a":1}"#, ["--each", "/items"], "the answer has no array at /items: object: a number"),
       ("<p>", ["--each", "/items"], "the answer is not JSON: expected a value at byte 0"),
-      (#"{"a":[],"a":[]}"#, ["--each", "/a"], "the answer has a key of /a twice"),
+      (#"{"a":[],"a":[]}"#, ["--each", "/a"], "the answer has a duplicate key in /a"),
       ("{", ["--paginate", "--slurp"], "page 1 is not JSON: the text is incomplete at byte 1"),
       (#"{"n":2}"#, ["--paginate", "--next", "/n"], "the next page at /n is not a URL: number"),
       (

@@ -100,7 +100,7 @@ import Testing
     try await PagesScene.with({ _, _ in PagesScene.page(#"{"next":"/b"}"#) }) { box, api in
       let run = try await box.run("get", "/a", "--paginate", env: PagesScene.env)
       #expect(run.status == 0 && run.stdout == #"{"next":"/b"}"#)
-      #expect(run.stderr == "hint: this was one page; --next /next may lead to more\n")
+      #expect(run.stderr == "hint: this is one page; for more, try --next /next\n")
       #expect(PagesScene.lines(api) == ["GET /a"])
     }
     try await PagesScene.with({ _, _ in PagesScene.page("{}", next: "/b") }) { box, api in

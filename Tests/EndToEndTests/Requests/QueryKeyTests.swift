@@ -94,7 +94,7 @@ import Testing
       #expect(curl.status == 2 && curl.stdout == "")
       #expect(
         curl.stderr == """
-          authctl: --as-curl does not support what carries a session of shop: a parameter of the URL
+          authctl: --as-curl does not support the session of shop: it is in a parameter of the URL
           hint: use --dry-run to print the request
 
           """)

@@ -80,9 +80,9 @@ import Testing
         "3600", [],
         "authctl: the server asks to wait 60 min; use --retry-max-time to allow more than 60 s\n"
       ),
-      (later, [], "--retry-max-time allows more than 60 s\n"),
+      (later, [], "use --retry-max-time to allow more than 60 s\n"),
       ("31536000", ["--retry-max-time", "1h"], ""),
-      ("99999999999999999999999999", [], "--retry-max-time allows more than 60 s\n"),
+      ("99999999999999999999999999", [], "use --retry-max-time to allow more than 60 s\n"),
       ("60", ["-m", "20s"], ""), ("2", ["--retry-max-time", "1"], ""),
     ] as [(String, [String], String?)] {
       try await with(Self.busy(503, after)) { box, api in

@@ -132,11 +132,11 @@ import Testing
 
   @Test(
     arguments: [
-      (["iss": "https://evil.example"], "the answer in the browser is of another server"),
+      (["iss": "https://evil.example"], "the response in the browser is from another server"),
       (["iss": nil], "the response in the browser does not name its server (iss)"),
       (
         ["iss": ["{issuer}", "https://evil.example"]],
-        "the answer in the browser is of another server"
+        "the response in the browser is from another server"
       ),
       (["code": ["{value}", "evil"]], "the response in the browser has no code"),
       (["code": nil], "the response in the browser has no code"),

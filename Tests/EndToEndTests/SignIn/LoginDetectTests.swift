@@ -57,7 +57,8 @@ import Testing
           \(Self.found)Use preset simplejwt? [Y/n]\u{20}
           Account: ada@shop.example
           Password for ada@shop.example at \(api.url):\u{20}
-          Signed in to \(api.profileName) as ada@shop.example. Valid for 15 min; renewed automatically.
+          Signed in to \(api.profileName) as ada@shop.example. Valid for 15 min; renewed
+          automatically.
           \(Self.saved(api))Next: authctl get /auth/users/me/
 
           """)

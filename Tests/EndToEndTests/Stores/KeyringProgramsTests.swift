@@ -103,7 +103,7 @@ import Testing
     let password = try await box.run("store", "unlock", "--password-stdin", stdin: "secret\n")
     #expect(
       password.stderr == """
-        authctl: \(kind.rawValue) takes no password from other programs
+        authctl: \(kind.rawValue) accepts no password from other programs
         hint: to use its own dialog, run on its desktop: authctl store unlock
 
         """)
