@@ -246,7 +246,7 @@ struct DoctorChecks {
     switch failure.kind {
     case .timeout: return "set network.connect_timeout = 30 in the profile to wait longer"
     case .tls where failure.tlsProblem == .expired:
-      return "renew the server's certificate; if this clock is wrong, run: timedatectl set-ntp true"
+      return "renew the certificate, or correct this machine's clock"
     case .tls where failure.tlsProblem == .notYetValid:
       return "timedatectl set-ntp true"
     case .tls where failure.url != nil:
