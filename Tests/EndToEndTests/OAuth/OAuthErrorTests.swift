@@ -81,7 +81,7 @@ import Testing
       #expect(shop.shown(run).hasPrefix(OAuthShop.opening + says), "\(run.stderr)")
       _ = try await shop.wait(for: "browser.done")
       #expect(shop.statuses == [400])
-      #expect(shop.box.read("browser.page")?.contains("The terminal says why.") == true)
+      #expect(shop.box.read("browser.page")?.contains("See the terminal for the reason.") == true)
       #expect(try await shop.forms("/token").isEmpty)
     }
   }

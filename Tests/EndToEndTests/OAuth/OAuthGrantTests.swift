@@ -252,7 +252,7 @@ import Testing
       for (isRight, change) in [(true, ""), (false, "x"), (false, "/other")] {
         let terminal = try shop.box.openTerminal(
           ["login", "--no-browser"], columns: 400, env: shop.environment())
-        try await terminal.waitFor("it may say that it cannot connect")
+        try await terminal.waitFor("even if the page fails to load")
         let url = try #require(terminal.screen.firstMatch(of: /http:\S+\/authorize\S+/)).0
         let curl = try await shop.box.run(
           "-s", "-o", "/dev/null", "-w", "%{redirect_url}", String(url), program: "/usr/bin/curl")

@@ -265,7 +265,7 @@ import Testing
   @Test func whatCannotBeKeptIsSaid() async throws {
     try await withShop { shop, _ in
       for (options, words) in [
-        (["--password-stdin"], "--keep-command keeps the command of --password-command"),
+        (["--password-stdin"], "--keep-command requires --password-command"),
         (
           ["--password-command", "true", "--token-stdin"],
           "--keep-command cannot be used with an existing token"
