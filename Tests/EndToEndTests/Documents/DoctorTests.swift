@@ -290,10 +290,12 @@ import Testing
     ),
     Row(
       headers: { [("Date", ago(-290))] },
-      line: "warn  shop      this machine's clock is 4 min behind the server's: tokens expire early"),
+      line: "warn  shop      this machine's clock is 4 min behind the server's: tokens expire early"
+    ),
     Row(
       headers: { [("Date", ago(7300))] },
-      line: "warn  shop      this machine's clock is 2 h ahead of the server's: tokens seem to expire early"),
+      line: "warn  shop      this machine's clock is 2 h ahead of the server's: "
+        + "tokens seem to expire early"),
     Row(
       headers: { [("Date", ago(900)), ("Age", "900")] },
       line: "ok    shop      this machine's clock matches the server's"),

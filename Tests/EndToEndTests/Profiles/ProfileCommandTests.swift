@@ -226,7 +226,8 @@ import Testing
       #expect(short.status == 0 && short.stderr == "" && short.stdout == own)
       #expect(
         try await box.terminal(["profile", "show"]).screen
-          == own + "hint: use --all to print the values of preset express-jwt and the defaults too\n")
+          == own
+          + "hint: use --all to print the values of preset express-jwt and the defaults too\n")
     }
   }
 

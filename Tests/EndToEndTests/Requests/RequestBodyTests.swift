@@ -101,7 +101,8 @@ import Testing
     try await with { box, api in
       let calls: [([String], Int32, String)] = [
         (
-          ["get", "/x", "-d", "a=1"], 2, "a GET request cannot have a body\nhint: use -G to send the data"
+          ["get", "/x", "-d", "a=1"], 2,
+          "a GET request cannot have a body\nhint: use -G to send the data"
         ),
         (["head", "/x", "--json", "{}"], 2, "a HEAD request cannot have a body"),
         (["post", "/x", "--json", "{bad"], 2, "--json is not JSON"),

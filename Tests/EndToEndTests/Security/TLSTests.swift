@@ -22,7 +22,8 @@ struct TLSTests {
       let run = try await box.run("get", "/page", "--paginate", env: Self.env)
       #expect(run.status == 13 && run.stdout == "first page\n", "\(run)")
       #expect(
-        run.stderr == "authctl: refused to continue after page 1: \(plain.url)/b does not use https\n"
+        run.stderr
+          == "authctl: refused to continue after page 1: \(plain.url)/b does not use https\n"
       )
       #expect(plain.connections.isEmpty)
     }
