@@ -185,7 +185,7 @@ struct APIDescription {
     app.console.notice("\(api) signs in with OAuth 2.0 at \(shown).")
     guard server != api, !assumesYes, asks || !app.mayAsk else { return }
     let terminal = try app.terminal(
-      for: "a yes to signing in at \(server)", hint: "--yes agrees to it")
+      for: "your consent to sign in at \(server)", hint: "use --yes to agree")
     guard try terminal.confirm("Sign in there?", default: true) else {
       throw Failure(
         .inputNeeded, "the authorization server \(shown) was not used",
