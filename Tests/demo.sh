@@ -137,7 +137,7 @@ run 14 'refused this name and password' \
 run 0 '^linus@example\.com$' 'authctl whoami'
 
 say 'Sign out, at the server and on this machine.'
-run 0 'at the server and here' 'authctl logout'
+run 0 'at the server and on this machine' 'authctl logout'
 run 10 'not signed in to demo' 'authctl get /items'
 
 printf '\nDone. Nothing is left on this machine. Next: README.md\n'

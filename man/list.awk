@@ -29,7 +29,7 @@ function end() {
   is_open = 0
 }
 
-kind == "commands" && /^HELP ABOUT/ { exit }
+kind == "commands" && /^HELP TOPICS/ { exit }
 kind == "commands" && /^[A-Z][A-Z ]*$/ {
   end()
   begun = $0 != "USAGE"

@@ -42,6 +42,6 @@ lists() { # Replaces the lines @NAME@ with lists.
 }
 
 lists <"$man/parts/authctl.1" >"$folder/authctl.1"
-for command in $("$authctl" help | sed -n '/^HELP ABOUT/q; s/^  \([a-z][-a-z]*\)  .*/\1/p'); do
+for command in $("$authctl" help | sed -n '/^HELP TOPICS/q; s/^  \([a-z][-a-z]*\)  .*/\1/p'); do
   page "$command"
 done

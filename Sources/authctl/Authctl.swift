@@ -5,7 +5,7 @@ internal import AuthKit
 struct Authctl: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "authctl",
-    abstract: "Sign in to an HTTP API once; then send requests.",
+    abstract: "Sign in to an HTTP API once, then send requests.",
     version: release,
     groupedSubcommands: [
       CommandGroup(
@@ -22,7 +22,7 @@ struct Authctl: ParsableCommand {
         ]),
       CommandGroup(name: "Other programs:", subcommands: [Exec.self, HelperGroup.self]),
       CommandGroup(
-        name: "Setting up:",
+        name: "Setup:",
         subcommands: [Use.self, ProfileGroup.self, StoreGroup.self, JWTGroup.self, Doctor.self]),
     ])
 }

@@ -134,7 +134,7 @@ enum Main {
       guard let word = String(validatingCString: text) else {
         throw Failure(
           .usage, "argument \(number) is not valid UTF-8",
-          hint: "percent-encode it in a URL; reach such a file through < or >")
+          hint: "percent-encode it in a URL; for a file name, redirect with < or >")
       }
       if word == end { return }
     }

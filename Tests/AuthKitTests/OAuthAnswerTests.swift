@@ -92,24 +92,30 @@ private let issuer = OAuthTable.issuer
   }
 
   @Test(arguments: [
-    ("state=STATE", Failure.Kind.answerNotUnderstood, "shop: the browser brought no code"),
-    ("state=STATE&code=", .answerNotUnderstood, "shop: the browser brought no code"),
-    ("state=STATE&code=a&code=b", .answerNotUnderstood, "shop: the browser brought no code"),
+    (
+      "state=STATE", Failure.Kind.answerNotUnderstood,
+      "shop: the response in the browser has no code"
+    ),
+    ("state=STATE&code=", .answerNotUnderstood, "shop: the response in the browser has no code"),
+    (
+      "state=STATE&code=a&code=b", .answerNotUnderstood,
+      "shop: the response in the browser has no code"
+    ),
     (
       "state=STATE&code=a&iss=https://evil.example", .answerNotUnderstood,
-      "shop: the answer in the browser is of another server"
+      "shop: the response in the browser is from another server"
     ),
     (
       "state=STATE&code=a&iss=https://id.shop.example/", .answerNotUnderstood,
-      "shop: the answer in the browser is of another server"
+      "shop: the response in the browser is from another server"
     ),
     (
       "state=STATE&code=a&iss=https://id.shop.example&iss=https://evil.example",
-      .answerNotUnderstood, "shop: the answer in the browser is of another server"
+      .answerNotUnderstood, "shop: the response in the browser is from another server"
     ),
     (
       "state=STATE&error=access_denied&iss=https://evil.example", .answerNotUnderstood,
-      "shop: the answer in the browser is of another server"
+      "shop: the response in the browser is from another server"
     ),
     (
       "state=STATE&error=access_denied&error_description=No", .credentialsRefused,
@@ -117,11 +123,11 @@ private let issuer = OAuthTable.issuer
     ),
     (
       "state=STATE&error=server_error", .serverError,
-      "shop: server_error, says the server in the browser"
+      "shop: the server refused the sign-in in the browser (server_error)"
     ),
     (
       "state=STATE&error=temporarily_unavailable", .serverError,
-      "shop: temporarily_unavailable, says the server in the browser"
+      "shop: the server refused the sign-in in the browser (temporarily_unavailable)"
     ),
     (
       "state=STATE&error=unauthorized_client", .credentialsRefused,
@@ -129,11 +135,11 @@ private let issuer = OAuthTable.issuer
     ),
     (
       "state=STATE&error=invalid_scope", .clientError,
-      "shop: invalid_scope, says the server in the browser"
+      "shop: the server refused the sign-in in the browser (invalid_scope)"
     ),
     (
       "state=STATE&code=a&error=x%0Ahint:+y", .clientError,
-      "shop: x ⏎ hint: y, says the server in the browser"
+      "shop: the server refused the sign-in in the browser (x ⏎ hint: y)"
     ),
   ])
   func answersThatAreNone(query: String, kind: Failure.Kind, message: String) throws {
@@ -153,7 +159,7 @@ private let issuer = OAuthTable.issuer
     }
     #expect(failure?.kind == .answerNotUnderstood)
     #expect(
-      failure?.message == "shop: the answer in the browser does not name its server")
+      failure?.message == "shop: the response in the browser does not name its server (iss)")
   }
 
   // MARK: - ID tokens
@@ -182,9 +188,9 @@ private let issuer = OAuthTable.issuer
 
   @Test(
     arguments: [
-      ("sub", #""7""#, nil), ("iss", nil, "the ID token is of another issuer"),
-      ("iss", #""https://id.shop.example/""#, "the ID token is of another issuer"),
-      ("iss", #"["https://id.shop.example"]"#, "the ID token is of another issuer"),
+      ("sub", #""7""#, nil), ("iss", nil, "the ID token is from another issuer"),
+      ("iss", #""https://id.shop.example/""#, "the ID token is from another issuer"),
+      ("iss", #"["https://id.shop.example"]"#, "the ID token is from another issuer"),
       ("aud", nil, "the ID token is for another client"),
       ("aud", #""other""#, "the ID token is for another client"),
       ("aud", "7", "the ID token is for another client"),
@@ -198,10 +204,10 @@ private let issuer = OAuthTable.issuer
       ("azp", #""other""#, "the ID token was issued to another client"),
       ("azp", #""shop-cli""#, nil),
       ("exp", nil, "the ID token has no exp"), ("exp", #""soon""#, "the ID token has no exp"),
-      ("exp", "1796047448", "the ID token has expired; is a clock wrong?"),
+      ("exp", "1796047448", "the ID token has expired; check the clocks"),
       ("exp", "1796047460.5", nil), ("exp", "1e308", nil),
-      ("exp", "-1e308", "the ID token has expired; is a clock wrong?"),
-      ("iat", "1796200000", "the ID token comes from the future; is a clock wrong?"),
+      ("exp", "-1e308", "the ID token has expired; check the clocks"),
+      ("iat", "1796200000", "the ID token was issued in the future; check the clocks"),
       ("iat", nil, nil), ("iat", "1796047560", nil),
       ("nonce", #""m""#, "the ID token is for another sign-in (nonce)"), ("nonce", nil, nil),
       ("at_hash", #""ypeBEsobvcr6wjGzmiPcTQ""#, nil),
@@ -218,7 +224,7 @@ private let issuer = OAuthTable.issuer
     #expect(try problem(nil) == nil)
     #expect(try problem(nil, isRequired: true) == "no ID token in the answer")
     for text in ["x", "a.b", "a.b.c", "..", OAuthTable.jwt("[]"), OAuthTable.jwt(good) + ".x"] {
-      #expect(try problem(text) == "the ID token is no JWT", "\(text)")
+      #expect(try problem(text) == "the ID token is not a JWT", "\(text)")
     }
     for header in [#"{"alg":"none"}"#, "{}", #"{"alg":null}"#, #"{"alg":7}"#, #"{"alg":"None"}"#] {
       #expect(

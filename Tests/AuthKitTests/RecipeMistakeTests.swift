@@ -188,10 +188,10 @@ struct WrongRecipe: Sendable, CustomTestStringConvertible {
 
   static let wrongPrefetches = [
     WrongRecipe(
-      "[prefetch]\npath = \"/c\"", "2:1: prefetch", "[prefetch] takes nothing",
+      "[prefetch]\npath = \"/c\"", "2:1: prefetch", "[prefetch] has no take",
       mend: "take = { csrf = \"/token\" }"),
     WrongRecipe(
-      "[prefetch]\npath = \"/c\"\ntake = {}", "2:1: prefetch", "[prefetch] takes nothing",
+      "[prefetch]\npath = \"/c\"\ntake = {}", "2:1: prefetch", "[prefetch] has no take",
       mend: "take = "),
     WrongRecipe(
       "[prefetch]\ntake = { csrf = \"/t\" }", "2:1: prefetch", "[prefetch] has no path",
@@ -253,11 +253,11 @@ struct WrongRecipe: Sendable, CustomTestStringConvertible {
     // The first request has no code: a required header would stop it.
     WrongRecipe(
       "[login]\npath = \"/in\"\nheaders = { X-OTP = \"{otp}\" }\n[otp]\nstatus = [401]",
-      "5:1: otp", "a header or parameter of [login] needs it", mend: "{otp?}"),
+      "5:1: otp", "a header or parameter of [login] requires it", mend: "{otp?}"),
     WrongRecipe(
       "[login]\npath = \"/in\"\nheaders = { X-OTP = \"{basic:username:otp}\" }\n"
         + "body = { o = \"{otp}\" }\n[otp]\nstatus = [401]",
-      "6:1: otp", "a header or parameter of [login] needs it"),
+      "6:1: otp", "a header or parameter of [login] requires it"),
     WrongRecipe(
       "[whoami]\npath = \"/me\"\nheaders = { X-OTP = \"{otp?}\" }", "4:13: whoami.headers.X-OTP",
       "works only in [login] and [register]"),

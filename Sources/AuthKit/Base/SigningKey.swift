@@ -33,15 +33,16 @@ struct SigningKey: ~Copyable {
     }
     guard let found else {
       throw Failure(
-        .failed, "\(name): is not a private key in PEM without a passphrase",
-        hint: "openssl pkey -in FILE -out KEY.pem writes one")
+        .failed, "\(name): not an unencrypted private key in PEM format",
+        hint: "to write one, run: openssl pkey -in FILE -out KEY.pem")
     }
     let algorithms = Self.algorithms(
       crypto.EVP_PKEY_get_base_id(found), bits: crypto.EVP_PKEY_get_bits(found))
     guard !algorithms.isEmpty else {
       crypto.EVP_PKEY_free(found)
       throw Failure(
-        .failed, "\(name): is neither RSA of 2048 bits or more, nor P-256, P-384 or Ed25519")
+        .failed, "\(name): unsupported key; use RSA with 2048 bits or more, P-256, P-384 or Ed25519"
+      )
     }
     (self.crypto, key, self.algorithms) = (crypto, found, algorithms)
   }

@@ -211,7 +211,7 @@ package final class HTTPClient {
     guard !hasWarnedOfCookies else { return }
     hasWarnedOfCookies = true
     let what = refused == 1 ? "a cookie was" : "\(refused) cookies were"
-    warn("\(what) not kept: a session holds at most 50 cookies of 4 KiB, 64 KiB in total")
+    warn("\(what) not kept: a session can have at most 50 cookies of 4 KiB, 64 KiB in total")
   }
 
   func addDefaults(to request: inout WireRequest) throws(Failure) {

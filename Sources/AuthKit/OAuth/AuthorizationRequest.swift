@@ -52,7 +52,7 @@ package struct AuthorizationRequest {
     let secret = Self.random()
     verifier = SharedSecret(secret)
     let endpoint = try WebURL(
-      server.url(of: .authorization, for: "a sign-in by a browser"), from: .server
+      server.url(of: .authorization, for: "a sign-in with a browser"), from: .server
     ).text
     var query: [(String, String)] = [
       ("response_type", "code"), ("client_id", client.clientID), ("redirect_uri", redirectURI),
@@ -129,7 +129,7 @@ package struct AuthorizationRequest {
     try checkIssuer(fields["iss"])
     if let code = fields["error"]?.first { throw refusal(code, fields["error_description"]?.first) }
     guard let codes = fields["code"], codes.count == 1, let code = codes.first, !code.isEmpty else {
-      throw Failure(.answerNotUnderstood, "\(profile): the browser brought no code")
+      throw Failure(.answerNotUnderstood, "\(profile): the response in the browser has no code")
     }
     return .code(SharedSecret(code))
   }
@@ -139,12 +139,13 @@ package struct AuthorizationRequest {
     if let named {
       guard named.count == 1, named[0].utf8.elementsEqual(issuer.utf8) else {
         throw Failure(
-          .answerNotUnderstood, "\(profile): the answer in the browser is of another server",
-          hint: "sign in again, and look at the address before you enter a password")
+          .answerNotUnderstood, "\(profile): the response in the browser is from another server",
+          hint: "sign in again, and check the address before you enter a password")
       }
     } else if server.namesItselfInAnswers {
       throw Failure(
-        .answerNotUnderstood, "\(profile): the answer in the browser does not name its server")
+        .answerNotUnderstood,
+        "\(profile): the response in the browser does not name its server (iss)")
     }
   }
 
@@ -155,12 +156,14 @@ package struct AuthorizationRequest {
     case "access_denied":
       failure = Failure(.credentialsRefused, "\(profile): the sign-in was denied in the browser")
     case "server_error", "temporarily_unavailable":
-      failure = Failure(.serverError, "\(profile): \(shown), says the server in the browser")
+      failure = Failure(
+        .serverError, "\(profile): the server refused the sign-in in the browser (\(shown))")
     case "unauthorized_client":
       failure = Failure(.credentialsRefused, "\(profile) refused this client (\(shown))")
     default:
-      failure = Failure(.clientError, "\(profile): \(shown), says the server in the browser")
-      if code == "invalid_scope" { failure.hint = "--scope names the scopes to ask for" }
+      failure = Failure(
+        .clientError, "\(profile): the server refused the sign-in in the browser (\(shown))")
+      if code == "invalid_scope" { failure.hint = "check the scopes in --scope" }
     }
     failure.server = [description].compactMap { $0 }
     failure.profile = profile

@@ -48,8 +48,8 @@ package struct AuthorizationServer {
     } else if let issuer, endpoints[.token] == nil {
       throw Failure(
         .answerNotUnderstood,
-        "\(issuer) has no metadata of an authorization server (RFC 8414)",
-        hint: "the issuer may have a path, or set oauth.token_endpoint and the others by hand")
+        "\(issuer) has no authorization server metadata (RFC 8414)",
+        hint: "check the path of the issuer, or set oauth.token_endpoint and the other endpoints")
     }
     try Self.check(endpoints, issuer)
   }
@@ -60,7 +60,7 @@ package struct AuthorizationServer {
   package func url(of endpoint: Endpoint, for what: String) throws(Failure) -> String {
     if let url = endpoints[endpoint] { return url }
     throw Failure(
-      .usage, "\(issuer ?? "the authorization server") names no \(endpoint.rawValue) for \(what)",
+      .usage, "\(issuer ?? "the authorization server") has no \(endpoint.rawValue) for \(what)",
       hint: "choose another --grant, or set oauth.\(endpoint.rawValue)")
   }
 
@@ -102,7 +102,7 @@ package struct AuthorizationServer {
       let named = metadata["issuer"]?.text.map { DisplayText.oneLine($0, limit: 120) }
       throw Failure(
         .answerNotUnderstood,
-        "the metadata of \(issuer) is for \(named ?? "no issuer at all")",
+        "the metadata of \(issuer) is for \(named ?? "no issuer")",
         hint: named.map {
           "issuers are compared byte by byte: if it is right, use --issuer \($0)"
         })

@@ -18,7 +18,7 @@ package struct DeviceAuthorization {
   ///   `OAuthClient.signIn`.
   package init(_ client: OAuthClient) throws(Failure) {
     let api = client.api
-    _ = try client.server.url(of: .deviceAuthorization, for: "a sign-in by a code")
+    _ = try client.server.url(of: .deviceAuthorization, for: "a sign-in with a code")
     let call = client.settings.deviceRequest
     let answer = try client.send(call)
     try api.refuse(answer, of: call, what: "the sign-in", refused: answer.recipe.refused)
@@ -100,7 +100,7 @@ package struct DeviceAuthorization {
       }
     }
     throw Failure(
-      .timeout, "\(api.profile.name): nobody entered the code in time",
+      .timeout, "\(api.profile.name): the code was not entered in time",
       suggestion: .login(api.profile.name))
   }
 }

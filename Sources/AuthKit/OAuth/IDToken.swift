@@ -19,7 +19,7 @@ enum IDToken {
     guard let text = try answer.value(at: [.pointer("/id_token")])?.text else {
       return isRequired ? "no ID token in the answer" : nil
     }
-    guard let (header, claims) = JWT.decode(text.utf8) else { return "the ID token is no JWT" }
+    guard let (header, claims) = JWT.decode(text.utf8) else { return "the ID token is not a JWT" }
     guard let algorithm = header["alg"]?.text, !algorithm.equalsIgnoringCase("none") else {
       return "the ID token is not signed"
     }
@@ -32,7 +32,7 @@ enum IDToken {
   private static func issuerProblem(_ claims: JSONValue, _ issuer: String?) -> String? {
     guard let issuer else { return nil }
     guard let named = claims["iss"]?.text, named.utf8.elementsEqual(issuer.utf8) else {
-      return "the ID token is of another issuer"
+      return "the ID token is from another issuer"
     }
     return nil
   }
@@ -55,9 +55,9 @@ enum IDToken {
 
   private static func timeProblem(_ claims: JSONValue, _ now: Timestamp) -> String? {
     guard let end = claims["exp"]?.double else { return "the ID token has no exp" }
-    guard end > now.seconds - leeway else { return "the ID token has expired; is a clock wrong?" }
+    guard end > now.seconds - leeway else { return "the ID token has expired; check the clocks" }
     guard claims["iat"]?.double ?? 0 < now.seconds + leeway + 86400 else {
-      return "the ID token comes from the future; is a clock wrong?"
+      return "the ID token was issued in the future; check the clocks"
     }
     return nil
   }

@@ -15,7 +15,7 @@ extension ProfileStore {
     let isTaken = try names().contains(new)
     guard isBegun || !isTaken else {
       throw Failure(
-        .usage, "there is a profile called \(new) already",
+        .usage, "the profile \(new) already exists",
         hint: DisplayText.shellCommand(["authctl", "profile", "show", new]))
     }
   }

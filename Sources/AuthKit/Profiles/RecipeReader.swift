@@ -84,7 +84,7 @@ struct RecipeReader {
     guard let call = try call("prefetch") else { return nil }
     guard !take.isEmpty || values.isIgnored("prefetch", "take") else {
       throw values.failure(
-        table: "prefetch", "takes nothing", hint: "add take = { csrf = \"/token\" }")
+        table: "prefetch", "has no take", hint: "add take = { csrf = \"/token\" }")
     }
     takenNames.prefetch = take.map(\.name)
     prefetchWantsSession = call.names(request: RequestRecipe()).contains {
@@ -112,7 +112,7 @@ struct RecipeReader {
       })
     {
       throw values.failure(
-        table: "otp", "asks for the code later, but a header or parameter of [login] needs it",
+        table: "otp", "asks for the code later, but a header or parameter of [login] requires it",
         hint: "write {otp?} there")
     }
     let wanted = call ?? login

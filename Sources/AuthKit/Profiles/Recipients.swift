@@ -36,7 +36,7 @@ extension Profile {
         continue
       }
       let origin = try WebURL(text, from: .person).origin
-      add(origin, "the [\(table)] request", "\(table).path", "[\(table)] goes to \(origin)")
+      add(origin, "the [\(table)] request", "\(table).path", "[\(table)] is sent to \(origin)")
     }
     for text in network.signInOrigins {
       let origin = try Origin(text)

@@ -27,7 +27,7 @@ package struct HandedSession {
     if let token = session.values[OAuthSettings.idToken] { return token }
     throw Failure(
       .usage, "\(session.profile): the session has no ID token",
-      hint: "a sign-in with the scope openid brings one")
+      hint: "to get one, sign in with --scope openid")
   }
 
   /// The header that carries the credential; nil if the recipe sends none.

@@ -247,7 +247,7 @@ package final class SessionKeeper {
         throw ended.reason
           ?? Failure(
             .failed, "\(profile.name): the session of \(account) cannot be ended on the server",
-            hint: "leave out --require-revocation to forget it on this machine only")
+            hint: "leave out --require-revocation to delete it on this machine only")
       }
       ended.deleted = try store.delete(profile: profile.name, account: account)
       return ended

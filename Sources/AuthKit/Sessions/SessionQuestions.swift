@@ -7,13 +7,13 @@ extension SessionKeeper {
   package func introspection(of session: Session) throws(Failure) -> JSONValue {
     guard let call = profile.recipe.introspection, api.canFill(call, with: session) else {
       throw Failure(
-        .usage, "\(profile.name): there is no server to ask about the token",
-        hint: "oauth.introspection_endpoint in the profile names one")
+        .usage, "\(profile.name): this profile has no introspection endpoint",
+        hint: "set oauth.introspection_endpoint in the profile")
     }
     let session = try fresh(session)
     let answer = try api.send(
       call, values: api.values(of: session), permitted: session.signInLimits)
-    try api.refuse(answer, of: call, what: "to tell about the token", refused: [])
+    try api.refuse(answer, of: call, what: "to introspect the token", refused: [])
     guard let about = answer.json else {
       throw api.notUnderstood(answer, "no JSON in the answer to \(api.named(call))")
     }

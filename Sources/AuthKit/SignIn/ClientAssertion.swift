@@ -44,7 +44,7 @@ enum ClientAssertion {
     let key = try key(of: settings)
     guard let algorithm = key.algorithms.first(where: { $0.rawValue == name }) else {
       throw Failure(
-        .failed, "oauth.client_key is another kind of key than at the sign-in (\(name))")
+        .failed, "oauth.client_key does not have the same type as at sign-in (\(name))")
     }
     let signed = signingInput(claims, algorithm.rawValue)
     return signed + "." + base64URL(try key.sign(Array(signed.utf8), by: algorithm))
@@ -62,14 +62,15 @@ enum ClientAssertion {
     guard let known else { return own[0] }
     if let common = own.first(where: known.contains) { return common }
     throw Failure(
-      .usage, "the server takes no signature of oauth.client_key (\(own.joined(separator: ", ")))",
-      hint: "it takes \(DisplayText.oneLine(known.joined(separator: ", "), limit: 120))")
+      .usage,
+      "the server supports no signature of oauth.client_key (\(own.joined(separator: ", ")))",
+      hint: "it supports \(DisplayText.oneLine(known.joined(separator: ", "), limit: 120))")
   }
 
   private static func key(of settings: OAuthSettings) throws(Failure) -> SigningKey {
     guard let file = settings.clientKey else {
       throw Failure(
-        .usage, "private_key_jwt requires a key", hint: "oauth.client_key names its file")
+        .usage, "private_key_jwt requires a key", hint: "set oauth.client_key to its file")
     }
     return try SigningKey(pem: try NamedFile.secret(file, key: "oauth.client_key"), name: file)
   }

@@ -300,13 +300,13 @@ extension RecipeClient {
     case .clientRefused:
       Failure(
         .credentialsRefused, "\(refused) this client (\(code))",
-        hint: "oauth.client_id and oauth.client_auth say which client it is"
+        hint: "check oauth.client_id and oauth.client_auth"
           + (showCommand.map { ": " + $0 } ?? ""))
     case .mistake(let advice):
       Failure(.clientError, "\(profile.name): \(code): \(place)", hint: advice)
     case .temporary:
       Failure(.serverError, "\(profile.name): \(code): \(place)", hint: "try again later")
-    case .late: Failure(.timeout, "\(profile.name): the time to sign in is over (\(code))")
+    case .late: Failure(.timeout, "\(profile.name): the sign-in timed out (\(code))")
     }
   }
 

@@ -18,9 +18,9 @@ extension App {
   func whichAccount(_ names: [String], of profile: Profile) -> Failure {
     Failure(
       .inputNeeded,
-      "\(profile.name): which account? Stored are "
+      "\(profile.name): several accounts are signed in: "
         + names.map { DisplayText.oneLine($0, limit: 80) }.joined(separator: ", "),
-      hint: "-u NAME chooses one")
+      hint: "choose one with -u NAME")
   }
 
   /// The account that an option, a variable or the profile names.
@@ -42,7 +42,7 @@ extension App {
     guard !stored.contains(where: { $0.utf8.elementsEqual(name.utf8) }) else { return }
     let account = String(decoding: name.utf8.prefix { $0 != UInt8(ascii: ":") }, as: UTF8.self)
     throw Failure(
-      .usage, "-u takes an account; a password does not belong on the command line",
+      .usage, "-u takes only an account name; do not put a password on the command line",
       suggestion: .login(profile.name, account: account.isEmpty ? nil : account))
   }
 
@@ -80,7 +80,7 @@ extension App {
     if choice.profile.file == nil {
       throw Failure(
         .notSignedIn, "not signed in to \(keeper.api.base.origin)",
-        hint: "set AUTHCTL_TOKEN to a token for AUTHCTL_URL, or: authctl login URL")
+        hint: "set AUTHCTL_TOKEN to a token for AUTHCTL_URL, or run: authctl login URL")
     }
     let account = try account(of: keeper)
     context.account = account.name

@@ -91,7 +91,7 @@ final class App {
     guard environment[.configFolder] == nil, (environment["XDG_CONFIG_HOME"] ?? "").isEmpty,
       knownHome(environment) == nil
     else { return nil }
-    return "no home folder here: set HOME or AUTHCTL_CONFIG_DIR, or give -p FILE"
+    return "HOME is not set: set HOME or AUTHCTL_CONFIG_DIR, or use -p FILE"
   }
 
   // MARK: - Configuration
@@ -121,8 +121,8 @@ final class App {
     }
     if let given = globals.profile, !given.utf8.elementsEqual(name.utf8) {
       throw Failure(
-        .usage, "two profiles are given: \(shown), and -p \(DisplayText.oneLine(given, limit: 80))",
-        hint: "name one of them")
+        .usage, "two profiles are given: \(shown) and -p \(DisplayText.oneLine(given, limit: 80))",
+        hint: "give only one of them")
     }
     globals.profile = name
   }
@@ -262,7 +262,7 @@ final class App {
       [self] (kind) throws(Failure) in
       let place = origin.map { " for \($0)" } ?? ""
       return try terminal(
-        for: "the \(kind.name)", hint: "--\(kind.stem)-stdin reads it from a pipe or a file"
+        for: "the \(kind.name)", hint: "use --\(kind.stem)-stdin to read it from a pipe or a file"
       ).prompt(kind.prompt + place, for: kind.name)
     }
   }

@@ -24,6 +24,6 @@ extension App {
       items.allSatisfy({ $0.profile.map { $0.utf8.elementsEqual(name.utf8) } ?? false }),
       (try? setDefault(name)) != nil
     else { return }
-    console.notice("Default profile: \(name). To change it: authctl use NAME")
+    console.notice("Default profile: \(name). To change it, run: authctl use NAME")
   }
 }

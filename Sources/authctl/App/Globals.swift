@@ -11,7 +11,7 @@ struct Globals: ParsableArguments {
 
   @Option(
     name: [.customShort("u", allowingJoined: true), .long], parsing: .unconditional,
-    help: ArgumentHelp("Account.", valueName: "name"))
+    help: ArgumentHelp("Use this account.", valueName: "name"))
   var username: String?
 
   @Option(

@@ -2,19 +2,20 @@ internal import AuthKit
 
 /// Sentences and JSON shapes that several commands share.
 enum Messages {
-  /// `Valid 15 min, renews itself.`
+  /// `Valid for 15 min; renewed automatically.`
   static func validity(_ session: Session) -> String {
     let renews = session.refreshable
     let ending =
-      session.reauthentication == nil ? "" : ", then the kept command signs in again."
+      session.reauthentication == nil ? "" : ", then the stored command signs in again."
     guard let left = session.secondsLeft(now: Clock.now()) else {
       let time = "The server did not say when it expires"
-      return renews ? time + "; it renews itself." : ending.isEmpty ? time + "." : time + ending
+      return renews
+        ? time + "; it is renewed automatically." : ending.isEmpty ? time + "." : time + ending
     }
     // A 15-minute token has slightly less left when it arrives.
     let time = Timestamp.spoken(left < 120 ? max(left, 0).rounded() : (left / 60).rounded() * 60)
-    if renews { return "Valid \(time), renews itself." }
-    return ending.isEmpty ? "Valid \(time); cannot renew itself." : "Valid \(time)" + ending
+    if renews { return "Valid for \(time); renewed automatically." }
+    return ending.isEmpty ? "Valid for \(time); cannot be renewed." : "Valid for \(time)" + ending
   }
 
   /// Tells how to renew a session whose refresh token the profile does not use.
@@ -76,7 +77,7 @@ enum Messages {
   static func refusePassword(_ profile: Profile, allowed: Bool) throws(Failure) {
     guard profile.recipe.session.keepPassword, !allowed else { return }
     throw Failure(
-      .usage, "\(profile.name) keeps a password, not a token",
-      hint: "--allow-password prints the header that holds it")
+      .usage, "\(profile.name) stores a password, not a token",
+      hint: "use --allow-password to print the header with the password")
   }
 }

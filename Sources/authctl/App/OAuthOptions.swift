@@ -5,39 +5,40 @@ internal import AuthKit
 struct OAuthOptions: ParsableArguments {
   @Option(
     parsing: .unconditional,
-    help: ArgumentHelp("Sign in at this OAuth 2.0 or OpenID issuer.", valueName: "url"))
+    help: ArgumentHelp("Sign in at this OAuth 2.0 or OpenID Connect issuer.", valueName: "url"))
   var issuer: String?
 
   @Option(
     name: .customLong("client-id"), parsing: .unconditional,
-    help: ArgumentHelp("The client ID that the issuer registered.", valueName: "id"))
+    help: ArgumentHelp("Use this client ID.", valueName: "id"))
   var clientID: String?
 
   @Option(
     name: .customLong("client-key"), parsing: .unconditional,
-    help: ArgumentHelp("Sign the client's requests with this key (PEM).", valueName: "file"))
+    help: ArgumentHelp("Authenticate the client with this private key (PEM).", valueName: "file"))
   var clientKey: String?
 
   @Option(
     parsing: .unconditional,
     help: ArgumentHelp(
-      "How to get a token: authorization-code, device-code, client-credentials or password.",
+      "Use this grant: authorization-code, device-code, client-credentials or password.",
       valueName: "grant"))
   var grant: String?
 
   @Option(
     parsing: .unconditionalSingleValue,
-    help: ArgumentHelp("Ask for this scope.", valueName: "scope"))
+    help: ArgumentHelp("Request this scope.", valueName: "scope"))
   var scope: [String] = []
 
   @Option(
     parsing: .unconditionalSingleValue,
-    help: ArgumentHelp("The API that the token is for (RFC 8707).", valueName: "url"))
+    help: ArgumentHelp("Request a token for this API (RFC 8707).", valueName: "url"))
   var resource: [String] = []
 
   @Option(
     parsing: .unconditional,
-    help: ArgumentHelp("The audience of the token, where the issuer has it.", valueName: "name"))
+    help: ArgumentHelp(
+      "Request a token for this audience; not all issuers support it.", valueName: "name"))
   var audience: String?
 
   /// Whether no option is given that only a new profile takes.
@@ -52,7 +53,7 @@ struct OAuthOptions: ParsableArguments {
       guard let known = OAuthSettings.Grant(rawValue: grant) else {
         let names = OAuthSettings.Grant.allCases.map(\.rawValue)
         throw Failure(
-          .usage, "--grant \(DisplayText.oneLine(grant, limit: 40)) is not known",
+          .usage, "unknown grant \(DisplayText.oneLine(grant, limit: 40))",
           hint: names.joined(separator: ", "))
       }
       settings.grant = known
@@ -93,24 +94,24 @@ struct OAuthOptions: ParsableArguments {
 struct BrowserOptions: ParsableArguments {
   @Flag(
     name: .customLong("no-browser"),
-    help: "Open no browser here: sign in by a code, or by pasting an address.")
+    help: "Do not open a browser: sign in with a code, or paste an address.")
   var noBrowser = false
 
   @Option(
     parsing: .unconditional,
     help: ArgumentHelp(
-      "Ask the server to show: login, consent or select_account.", valueName: "what"))
+      "Ask the server for this prompt: login, consent or select_account.", valueName: "what"))
   var prompt: String?
 
   @Option(
     name: .customLong("acr-values"), parsing: .unconditional,
-    help: ArgumentHelp("Ask for this kind of sign-in (RFC 9470).", valueName: "acr"))
+    help: ArgumentHelp("Request this authentication context class (RFC 9470).", valueName: "acr"))
   var acrValues: String?
 
   @Option(
     name: .customLong("max-age"), parsing: .unconditional,
     help: ArgumentHelp(
-      "Ask for a sign-in that is at most this old.", valueName: "duration"))
+      "Require a sign-in that is at most this old.", valueName: "duration"))
   var maxAge: Duration?
 
   @Option(

@@ -47,8 +47,8 @@ extension App {
           ?? Suggestion.loginTo(url: place?.description ?? "URL").command)
     }
     throw Failure(
-      .usage, "which profile? There are \(names.joined(separator: ", "))",
-      hint: "give -p NAME, set AUTHCTL_PROFILE, or: authctl use NAME")
+      .usage, "several profiles and no default: \(names.joined(separator: ", "))",
+      hint: "use -p NAME, or to set the default, run: authctl use NAME")
   }
 
   /// Whether there is no profile, and neither an option nor a variable names an API.
@@ -84,7 +84,7 @@ extension App {
     throw Failure(
       .usage,
       "\(profile.name) sends its credential in the parameter \(DisplayText.oneLine(name, limit: 40))",
-      hint: "--anonymous sends your own instead")
+      hint: "use --anonymous to send your own")
   }
 
   /// Returns the command with the path or URL that `target` may mean.
@@ -156,7 +156,7 @@ extension App {
       throw Failure(
         .usage,
         "\(url.origin) is the origin of several profiles\(areSignedIn ? " with a session" : ""): "
-          + best.map(\.name).joined(separator: ", "), hint: "-p NAME chooses one")
+          + best.map(\.name).joined(separator: ", "), hint: "choose one with -p NAME")
     }
     return best[0]
   }

@@ -18,14 +18,14 @@ struct ProfileOptions: ParsableArguments {
   @Option(
     name: .customLong("token-at"), parsing: .unconditionalSingleValue,
     help: ArgumentHelp(
-      "Find the token there: /POINTER, header:NAME, cookie:NAME or body.",
+      "Read the token from this place: /POINTER, header:NAME, cookie:NAME or body.",
       valueName: "place"))
   var tokenAt: [String] = []
 
   @Option(
     parsing: .unconditionalSingleValue,
     help: ArgumentHelp(
-      "Send this header with requests: 'X-Token: {access_token}'.", valueName: "header"))
+      "Send this header: 'X-Token: {access_token}'.", valueName: "header"))
   var send: [String] = []
 
   @Option(
@@ -36,7 +36,7 @@ struct ProfileOptions: ParsableArguments {
   @Option(
     name: .customLong("from-curl"), parsing: .unconditional,
     help: ArgumentHelp(
-      "Read a curl command, as browsers copy it; - reads standard input.",
+      "Read a curl command, as copied from a browser; - is standard input.",
       valueName: "file|-"))
   var fromCurl: String?
 

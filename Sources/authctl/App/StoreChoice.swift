@@ -51,7 +51,7 @@ extension App {
   /// Asks on the terminal for the password of a keyring.
   func keyringPassword(of keyring: String) throws(Failure) -> Secret {
     let terminal = try terminal(
-      for: "a password", hint: "--password-stdin, --password-file F or --password-command C")
+      for: "a password", hint: "use --password-stdin, --password-file F or --password-command C")
     let password = try terminal.prompt("Password of \(keyring)", for: "password")
     redactor.learn(password)
     return password
@@ -107,7 +107,7 @@ extension App {
         items.count == 1
         ? "a session of \(DisplayText.oneLine(items[0].account ?? "?", limit: 80))"
         : "\(items.count) sessions"
-      console.notice("The store \(other.rawValue) still holds \(whose).")
+      console.notice("The store \(other.rawValue) still has \(whose).")
       let logout = Suggestion.logoutFrom(
         store: other.rawValue, profile: profile, account: account)
       if let line = logout.command { console.hint(line) }
@@ -117,6 +117,6 @@ extension App {
   /// Reports a store that could not be read, once.
   func warnUnread(_ store: any SessionStore, _ failure: Failure) {
     guard unreadStores.insert(store.name).inserted else { return }
-    console.notice("Not looked into: the store \(store.name.rawValue) (\(failure.message)).")
+    console.notice("The store \(store.name.rawValue) was not checked: \(failure.message).")
   }
 }

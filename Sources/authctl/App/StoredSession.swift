@@ -105,7 +105,7 @@ struct StoredSession {
     case .locked, .refused: "-"
     case .refreshable: keepsCommand ? "by command" : "-"
     case .valid, .expired:
-      (secondsLeft.map { Timestamp.spoken($0) } ?? (state == .valid ? "not told" : "-"))
+      (secondsLeft.map { Timestamp.spoken($0) } ?? (state == .valid ? "unknown" : "-"))
         + (keepsCommand ? ", then by command" : "")
     }
   }

@@ -52,7 +52,7 @@ extension App {
     else { return nil }
     return Failure(
       origin == nil ? .usage : .originRefused,
-      "\(variable.rawValue) is set, but nothing says which API it is for",
+      "\(variable.rawValue) is set, but no API is named for it",
       hint: "set AUTHCTL_URL=\(origin?.description ?? "https://HOST")")
   }
 
@@ -69,8 +69,8 @@ extension App {
     }
     guard choice.isByURL, try profiles.names().count > 1 || isNamedElsewhere(choice) else { return }
     throw Failure(
-      .originRefused, "\(variable) is not sent to a profile that only a URL chose: \(origin)",
-      hint: "-p \(choice.profile.name), or AUTHCTL_URL=\(origin), says where it belongs")
+      .originRefused, "\(variable) is not sent to a profile that was chosen by its URL: \(origin)",
+      hint: "use -p \(choice.profile.name), or set AUTHCTL_URL=\(origin)")
   }
 
   /// Rejects a variable that fits two profiles: `my-shop` and `my.shop` share one name.
@@ -81,9 +81,9 @@ extension App {
     guard !others.isEmpty else { return }
     throw Failure(
       .usage,
-      "\(variable) fits several profiles: "
+      "\(variable) matches several profiles: "
         + ([profile.name] + others).sorted().joined(separator: ", "),
-      hint: "AUTHCTL_TOKEN with AUTHCTL_URL serves one")
+      hint: "use AUTHCTL_TOKEN with AUTHCTL_URL")
   }
 
   /// Whether `AUTHCTL_PROFILE` names another profile, which may be a file in place.
@@ -95,7 +95,7 @@ extension App {
   /// Checks at once that the token fits in a header: it is the user's mistake, not a server's.
   private func checked(_ token: consuming Secret, _ variable: String) throws(Failure) -> Secret {
     guard token.withBytes({ HeaderSyntax.isRecipeValue($0) }) else {
-      throw Failure(.usage, "\(variable) holds a byte that may not stand in a header")
+      throw Failure(.usage, "\(variable) contains a byte that is not allowed in a header")
     }
     return token
   }
@@ -109,7 +109,7 @@ extension App {
   private func tokenFile(_ path: String) throws(Failure) -> Secret {
     let source = SecretSource(kind: .token, file: path, variable: Variable.tokenFile.rawValue)
     guard path != "-", let secret = try secrets([source]).read(.token) else {
-      throw Failure(.inputNeeded, "AUTHCTL_TOKEN_FILE names no token")
+      throw Failure(.inputNeeded, "AUTHCTL_TOKEN_FILE has no token")
     }
     return secret
   }

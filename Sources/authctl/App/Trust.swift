@@ -27,7 +27,7 @@ extension App {
     try agree(to: recipients, of: name, "Trust this file?", orElse: refusal)
     agreedTo = profile.name
     do throws(Failure) { try trustRecord.remember(profile) } catch {
-      console.warn("the trust in \(name) cannot be remembered: \(error.message)")
+      console.warn("cannot save your trust in \(name): \(error.message)")
     }
   }
 

@@ -4,17 +4,17 @@ internal import AuthKit
 /// `authctl batch`
 struct Batch: Command {
   static let configuration = CommandConfiguration(
-    commandName: "batch", abstract: "Many requests in one process: NDJSON in, NDJSON out.",
+    commandName: "batch", abstract: "Send many requests from one process: NDJSON in, NDJSON out.",
     discussion: """
-      Each line of standard input asks for one request, each line of standard
-      output is its answer:
+      Each line of standard input is a request, and each line of standard output
+      is the answer to one:
         {"id":1,"method":"POST","url":"/orders","json":{"item":7}}
         {"id":1,"status":201,"headers":{...},"json":{"order":12}}
-      method is GET where it is left out. json is sent as JSON; body is a text
-      that is sent as it stands, as a form unless headers has a Content-Type.
-      An answer has json, body (text) or body_base64; what went wrong with a
-      line is its error, and the others go on. Ends with the highest exit code.
-      A line or an answer has at most 16 MiB, the answers under way 24 MiB.
+      The default method is GET. json is sent as JSON. body is text that is sent
+      unchanged, as a form unless headers has a Content-Type. An answer has json,
+      body (text) or body_base64. If a request fails, its answer has an error, and
+      the others continue. The exit code is the highest of all requests.
+      A line or an answer can have 16 MiB, all answers in progress 24 MiB.
 
       Examples:
         authctl batch < requests.ndjson > answers.ndjson

@@ -10,7 +10,7 @@ struct Delete: MethodCommand {
       authctl delete /orders/1 --ok 404
       authctl delete /orders --json '{"ids":[7,8]}'
     """)
-  @Argument(help: ArgumentHelp("/PATH of the API, or a URL.", valueName: "target"))
+  @Argument(help: ArgumentHelp("A path of the API (/PATH), or a URL.", valueName: "target"))
   var target: String
   @OptionGroup(title: "Body") var body: BodyOptions
   @OptionGroup var options: RequestOptions

@@ -5,13 +5,13 @@ internal import AuthKit
 struct Doctor: Command {
   static let configuration = CommandConfiguration(
     commandName: "doctor",
-    abstract: "What works and what does not on this machine, with the mend.",
+    abstract: "Check this machine's setup and say how to fix it.",
     usage: "authctl doctor [--all] [<options>] [<name|file>]",
     discussion: """
-      Looks at folders, the store, proxies and the clock, and at how the profile's
-      server is reached, by a GET that carries nothing. Nothing is unlocked and no
-      dialog raised. Ends with 1 when something fails. There is no secret in what
-      it prints: it is fit for a report of a bug.
+      Checks folders, the store, proxies and the clock, and sends a GET without a
+      credential to the profile's server. It unlocks nothing and opens no dialog.
+      It exits with 1 if a check fails. The output contains no secret, so you can
+      paste it into a bug report.
 
       Examples:
         authctl doctor
@@ -42,6 +42,6 @@ struct Doctor: Command {
     for profile in profiles { examination.session(of: profile) }
     examination.variables()
     return try examination.checks.report(
-      app, asJSON: output.json, closing: " There is no secret in this text.")
+      app, asJSON: output.json, closing: " This output contains no secret.")
   }
 }

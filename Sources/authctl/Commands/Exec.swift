@@ -8,11 +8,11 @@ struct Exec: Command {
     commandName: "exec", abstract: "Run a program with a token in its environment or in a file.",
     usage: "authctl exec [<options>] -- <cmd> [<args> ...]",
     discussion: """
-      The program gets AUTHCTL_URL and AUTHCTL_PROFILE, and the token in
-      AUTHCTL_TOKEN or as --env and --file ask. It inherits no other token. The
-      exit status is the program's; 13 when the token may not go to that API,
-      that of the sign-in when --login could not sign in, 125 when authctl failed
-      otherwise before the program, 126 and 127 when the program could not be run.
+      The program gets AUTHCTL_URL, AUTHCTL_PROFILE, and the token in AUTHCTL_TOKEN
+      or as --env and --file say. It inherits no other token. authctl exits with
+      the program's status. Before it starts the program, it can exit with 13 (the
+      token must not go to that API), with the sign-in's code (--login failed), or
+      with 125 (any other failure). 126 and 127: the program cannot be run.
 
       Examples:
         authctl exec -p shop -- ./deploy.sh
@@ -24,32 +24,36 @@ struct Exec: Command {
   @Option(
     parsing: .unconditionalSingleValue,
     help: ArgumentHelp(
-      "Set this variable instead of AUTHCTL_TOKEN: the token, or a text.",
+      "Pass the token in this variable, not in AUTHCTL_TOKEN; a template can add text.",
       valueName: "name[=template]"))
   var env: [String] = []
 
   @Option(
     name: .customLong("env-keep"), parsing: .unconditionalSingleValue,
-    help: ArgumentHelp("Leave this secret of authctl in the environment.", valueName: "name"))
+    help: ArgumentHelp("Keep this authctl secret in the environment.", valueName: "name")
+  )
   var envKeep: [String] = []
 
-  @Flag(help: "Keep a valid token in a file: AUTHCTL_TOKEN_FILE, BEARER_TOKEN_FILE.")
+  @Flag(
+    help: "Pass the token in a file that is kept up to date: AUTHCTL_TOKEN_FILE, BEARER_TOKEN_FILE."
+  )
   var file = false
 
   @Option(
     name: .customLong("token-dir"), parsing: .unconditional,
-    help: ArgumentHelp("Keep the file there instead of in the runtime directory.", valueName: "dir")
+    help: ArgumentHelp(
+      "Create the file in this folder, not in the runtime directory.", valueName: "dir")
   )
   var tokenDirectory: String?
 
   @Flag(help: "Sign in only for this program: store nothing, and sign out when it ends.")
   var login = false
 
-  @Flag(name: .customLong("allow-password"), help: "Hand out a stored password, too.")
+  @Flag(name: .customLong("allow-password"), help: "Also pass on a stored password.")
   var allowPassword = false
 
   @OptionGroup var credentials: CredentialOptions
-  @Argument(parsing: .postTerminator, help: ArgumentHelp("The program.", valueName: "cmd"))
+  @Argument(parsing: .postTerminator, help: ArgumentHelp("The program to run.", valueName: "cmd"))
   var command: [String] = []
 
   @OptionGroup(title: "Global options") var globals: Globals
@@ -206,8 +210,8 @@ struct Exec: Command {
     let ours = [Variable.token, .tokenFile].map(\.rawValue)
     guard let name = envKeep.first(where: ours.contains) else { return }
     throw Failure(
-      .usage, "--env-keep \(name): the program gets a token of the profile, and no other",
-      hint: "AUTHCTL_TOKEN_FOR_NAME can be kept: it serves the profile NAME only")
+      .usage, "--env-keep \(name): the program gets only the profile's token",
+      hint: "AUTHCTL_TOKEN_FOR_NAME can be kept: it is used only with the profile NAME")
   }
 
   /// Returns the variables of `--env`, in order.
@@ -222,7 +226,8 @@ struct Exec: Command {
         !Self.forbiddenStarts.contains(where: { name.utf8.starts(with: $0.utf8) })
       else {
         throw Failure(
-          .usage, "--env \(DisplayText.oneLine(name, limit: 60)): not a variable that may be set")
+          .usage,
+          "--env \(DisplayText.oneLine(name, limit: 60)): authctl does not set this variable")
       }
       let template = mark.map {
         String(decoding: item.utf8[item.utf8.index(after: $0)...], as: UTF8.self)
@@ -245,8 +250,8 @@ struct Exec: Command {
   ) throws(Failure) -> TokenFile {
     guard let folder = tokenDirectory ?? TokenFile.runtimeFolder(app.environment) else {
       throw Failure(
-        .storeMissing, "there is no runtime directory for the token's file",
-        hint: "--token-dir DIR names a folder; best one in memory, below /dev/shm")
+        .storeMissing, "no runtime directory for the token file (XDG_RUNTIME_DIR)",
+        hint: "use --token-dir DIR with a private folder, preferably in memory (below /dev/shm)")
     }
     guard let token = handed.token else {
       throw keeper.notSignedIn(handed.session.account)

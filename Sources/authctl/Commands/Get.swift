@@ -5,7 +5,7 @@ internal import AuthKit
 struct Get: MethodCommand {
   static let method = "GET"
   static let configuration = CommandConfiguration(
-    commandName: "get", abstract: "An authenticated GET.",
+    commandName: "get", abstract: "Send an authenticated GET request.",
     discussion: """
       Examples:
         authctl get /me
@@ -14,7 +14,7 @@ struct Get: MethodCommand {
       """
   ).alone
 
-  @Argument(help: ArgumentHelp("/PATH of the API, or a URL.", valueName: "target"))
+  @Argument(help: ArgumentHelp("A path of the API (/PATH), or a URL.", valueName: "target"))
   var target: String
 
   @OptionGroup(title: "Query") var body: BodyOptions

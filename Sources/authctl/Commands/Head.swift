@@ -9,7 +9,7 @@ struct Head: MethodCommand {
       authctl head /report.pdf
       authctl head -p shop '/orders?open=1'
     """)
-  @Argument(help: ArgumentHelp("/PATH of the API, or a URL.", valueName: "target"))
+  @Argument(help: ArgumentHelp("A path of the API (/PATH), or a URL.", valueName: "target"))
   var target: String
   @OptionGroup(title: "Body") var body: BodyOptions
   @OptionGroup var options: RequestOptions

@@ -6,7 +6,7 @@ internal import AuthKit
 /// https://github.com/EngFlow/credential-helper-spec
 struct HelperBazel: Command {
   static let configuration = CommandConfiguration(
-    commandName: "bazel", abstract: "For Bazel: --credential_helper.",
+    commandName: "bazel", abstract: "Answer Bazel (--credential_helper).",
     usage: "authctl helper bazel [<options>] get",
     discussion: """
       Examples:
@@ -15,7 +15,7 @@ struct HelperBazel: Command {
       """
   ).alone
 
-  @Argument(help: ArgumentHelp("What Bazel asks for.", valueName: "operation"))
+  @Argument(help: ArgumentHelp("The operation: get.", valueName: "operation"))
   var operation: String
   @OptionGroup(title: "Global options") var globals: Globals
 

@@ -6,7 +6,7 @@ internal import AuthKit
 /// https://doc.rust-lang.org/cargo/reference/credential-provider-protocol.html
 struct HelperCargo: Command {
   static let configuration = CommandConfiguration(
-    commandName: "cargo", abstract: "For cargo: registry.credential-provider.",
+    commandName: "cargo", abstract: "Answer cargo (registry.credential-provider).",
     usage: "authctl helper cargo [<options>] --cargo-plugin",
     discussion: """
       In ~/.cargo/config.toml:
@@ -19,7 +19,7 @@ struct HelperCargo: Command {
       """
   ).alone
 
-  @Flag(name: .customLong("cargo-plugin"), help: "As cargo calls it.") var plugin = false
+  @Flag(name: .customLong("cargo-plugin"), help: "Required; cargo adds it.") var plugin = false
   @OptionGroup(title: "Global options") var globals: Globals
 
   func run(in app: App) throws(Failure) -> Int32 {

@@ -4,12 +4,12 @@ internal import AuthKit
 /// `authctl helper curl-config [TARGET…]`
 struct HelperCurlConfig: Command {
   static let configuration = CommandConfiguration(
-    commandName: "curl-config", abstract: "For curl -K -: a header, and the URLs it is for.",
+    commandName: "curl-config", abstract: "Print the header and the URLs for curl -K -.",
     usage: "authctl helper curl-config [<options>] [<target> ...]",
     discussion: """
-      curl is told to follow no redirect, which would carry the header elsewhere.
-      Give the targets here, so that they are checked: what is added on curl's own
-      command line is not.
+      The configuration turns off redirects, which could send the header to another
+      origin. Give the targets here: authctl checks them, but cannot check URLs on
+      curl's own command line.
 
       Examples:
         authctl helper curl-config -p shop /orders | curl -K -
@@ -24,7 +24,8 @@ struct HelperCurlConfig: Command {
 
   func run(in app: App) throws(Failure) -> Int32 {
     guard globals.profile != nil else {
-      throw Failure(.usage, "curl does not name the API", hint: "-p NAME says which")
+      throw Failure(
+        .usage, "helper curl-config requires a profile", hint: "authctl helper curl-config -p NAME")
     }
     let found = try HelperCredential(app: app, givesPasswords: false).credentialOfNamed(for: nil)
     let urls = try found.urls(of: targets, app)

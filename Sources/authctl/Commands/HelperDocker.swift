@@ -6,7 +6,7 @@ internal import AuthKit
 /// https://github.com/docker/docker-credential-helpers
 struct HelperDocker: Command {
   static let configuration = CommandConfiguration(
-    commandName: "docker", abstract: "For docker and its kin: credHelpers.",
+    commandName: "docker", abstract: "Answer docker and podman (credHelpers).",
     usage: "authctl helper docker [<options>] get|store|erase|list",
     discussion: """
       ~/.docker/config.json: {"credHelpers":{"registry.example":"authctl"}}
@@ -17,7 +17,7 @@ struct HelperDocker: Command {
       """
   ).alone
 
-  @Argument(help: ArgumentHelp("What docker asks for.", valueName: "operation"))
+  @Argument(help: ArgumentHelp("The operation: get, store, erase or list.", valueName: "operation"))
   var operation: String
   @OptionGroup(title: "Global options") var globals: Globals
 
@@ -28,8 +28,9 @@ struct HelperDocker: Command {
     }
     guard operation == "get" else {
       throw Failure(
-        .failed, "docker \(operation == "store" ? "login" : "logout") does not reach authctl",
-        hint: "authctl login")
+        .failed,
+        "docker \(operation == "store" ? "login" : "logout") cannot change authctl's sessions",
+        hint: "authctl \(operation == "store" ? "login" : "logout")")
     }
     let server = HelperCredential.input().map {
       String(decoding: $0, as: UTF8.self).trimmingLineEnd

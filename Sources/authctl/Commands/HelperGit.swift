@@ -6,7 +6,7 @@ internal import AuthKit
 /// https://git-scm.com/docs/git-credential, https://git-scm.com/docs/gitcredentials
 struct HelperGit: Command {
   static let configuration = CommandConfiguration(
-    commandName: "git", abstract: "For git: credential.helper = authctl.",
+    commandName: "git", abstract: "Answer git (credential.helper = authctl).",
     usage: "authctl helper git [<options>] get|store|erase",
     discussion: """
       Examples:
@@ -15,7 +15,8 @@ struct HelperGit: Command {
       """
   ).alone
 
-  @Argument(help: ArgumentHelp("What git asks for.", valueName: "operation")) var operation: String
+  @Argument(help: ArgumentHelp("The operation: get, store or erase.", valueName: "operation"))
+  var operation: String
   @OptionGroup(title: "Global options") var globals: Globals
 
   func run(in app: App) throws(Failure) -> Int32 {

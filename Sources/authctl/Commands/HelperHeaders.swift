@@ -5,12 +5,12 @@ internal import AuthKit
 struct HelperHeaders: Command {
   static let configuration = CommandConfiguration(
     commandName: "headers",
-    abstract: "For programs that run a command for their request headers: a JSON object.",
+    abstract: "Print the header as JSON, for programs that run a command to get headers.",
     usage: "authctl helper headers [<options>] [<target> ...]",
     discussion: """
       Prints one JSON object with the header that carries the credential. Give the
-      targets of the program here, so that authctl checks that they may get it. In
-      .mcp.json: "headersHelper": "authctl helper headers -p shop"
+      program's targets here, and authctl checks that they may get it. For example,
+      in .mcp.json: "headersHelper": "authctl helper headers -p shop"
 
       Examples:
         authctl helper headers -p shop
@@ -26,7 +26,7 @@ struct HelperHeaders: Command {
   func run(in app: App) throws(Failure) -> Int32 {
     guard globals.profile != nil else {
       throw Failure(
-        .usage, "the program does not name the API",
+        .usage, "helper headers requires a profile",
         hint: "authctl helper headers -p NAME")
     }
     let found = try HelperCredential(app: app, givesPasswords: false).credentialOfNamed(for: nil)

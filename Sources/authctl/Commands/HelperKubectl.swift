@@ -6,7 +6,7 @@ internal import AuthKit
 /// https://kubernetes.io/docs/reference/access-authn-authz/authentication/#client-go-credential-plugins
 struct HelperKubectl: Command {
   static let configuration = CommandConfiguration(
-    commandName: "kubectl", abstract: "For kubectl: users[].user.exec, with -p.",
+    commandName: "kubectl", abstract: "Answer kubectl (users[].user.exec); requires -p.",
     usage: "authctl helper kubectl [<options>]",
     discussion: """
       In the kubeconfig, for the user:
@@ -27,7 +27,8 @@ struct HelperKubectl: Command {
 
   func run(in app: App) throws(Failure) -> Int32 {
     guard globals.profile != nil else {
-      throw Failure(.usage, "kubectl does not name the cluster", hint: "-p NAME says which")
+      throw Failure(
+        .usage, "helper kubectl requires a profile", hint: "authctl helper kubectl -p NAME")
     }
     let info = try Self.info(app.environment["KUBERNETES_EXEC_INFO"] ?? "")
     let origin = try info.map { (info) throws(Failure) in try Self.server(of: info) } ?? nil
@@ -66,17 +67,17 @@ struct HelperKubectl: Command {
   private static func server(of info: JSONValue) throws(Failure) -> Origin? {
     func member(_ pointer: String) throws(Failure) -> JSONValue? {
       do throws(JSONPointerError) { return try info.at(pointer) } catch {
-        throw unreadable("has a key twice")
+        throw unreadable("has a duplicate key")
       }
     }
     guard let spec = try member("/spec") else { return nil }
     guard case .object = spec else { throw unreadable("has a spec that is not an object") }
     guard let cluster = try member("/spec/cluster") else { return nil }
     guard case .object = cluster, let server = try member("/spec/cluster/server")?.text else {
-      throw unreadable("names a cluster without a server")
+      throw unreadable("has a cluster without a server")
     }
     guard let origin = Origin(canonicalStartOf: server) else {
-      throw unreadable("names a server that is not a URL in its plain form")
+      throw unreadable("has a server that is not a canonical URL")
     }
     return origin
   }

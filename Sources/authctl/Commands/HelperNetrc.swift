@@ -4,11 +4,11 @@ internal import AuthKit
 /// `authctl helper netrc`
 struct HelperNetrc: Command {
   static let configuration = CommandConfiguration(
-    commandName: "netrc", abstract: "A line of .netrc, for programs that know no better.",
+    commandName: "netrc", abstract: "Print a .netrc line, for programs without another way.",
     usage: "authctl helper netrc [<options>]",
     discussion: """
-      The token stands as the password, which few APIs take; a .netrc does not know
-      ports or https.
+      The line has the token as the password, which few APIs accept. It names no
+      port and does not require https.
 
       Examples:
         authctl helper netrc -p shop
@@ -20,13 +20,13 @@ struct HelperNetrc: Command {
 
   func run(in app: App) throws(Failure) -> Int32 {
     guard globals.profile != nil else {
-      throw Failure(.usage, ".netrc does not name the API", hint: "-p NAME says which")
+      throw Failure(.usage, "helper netrc requires a profile", hint: "authctl helper netrc -p NAME")
     }
     let found = try HelperCredential(app: app, givesPasswords: false).credentialOfNamed(for: nil)
     guard !found.session.account.isEmpty else {
       throw Failure(
-        .inputNeeded, "a token of a variable has no account, and .netrc wants one",
-        hint: "-u NAME gives it")
+        .inputNeeded, "a token from a variable has no account, but .netrc requires one",
+        hint: "give the account with -u NAME")
     }
     for text in [found.session.account, found.secret] {
       try HelperCredential.check(text, forbidden: " #\"\\")

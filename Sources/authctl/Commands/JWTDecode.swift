@@ -4,10 +4,10 @@ internal import AuthKit
 /// `authctl jwt decode [FILE|-]`
 struct JWTDecode: Command {
   static let configuration = CommandConfiguration(
-    commandName: "decode", abstract: "Print header and claims of a token; nothing is verified.",
+    commandName: "decode", abstract: "Print a token's header and claims, without verifying it.",
     usage: "authctl jwt decode [<options>] [<file>]",
     discussion: """
-      Without a file the stored session's access token, as it is; no network.
+      Without a file, decodes the stored session's access token. Sends no request.
 
       Examples:
         authctl jwt decode -p shop
@@ -16,7 +16,7 @@ struct JWTDecode: Command {
   ).alone
 
   @Argument(
-    help: ArgumentHelp("A file that holds the token; - is standard input.", valueName: "file"))
+    help: ArgumentHelp("A file with the token; - is standard input.", valueName: "file"))
   var file: String?
 
   @OptionGroup var output: JSONOutput
@@ -28,10 +28,10 @@ struct JWTDecode: Command {
     let token = try token(app)
     guard let decoded = token.withBytes({ JWT.decode($0) }) else {
       throw Failure(
-        .failed, "this token is not a JSON Web Token: only the server can look into it",
-        hint: "a JWT has three parts with dots between (RFC 7519)")
+        .failed, "this token is not a JSON Web Token: only the server can decode it",
+        hint: "a JWT has three parts, separated by dots (RFC 7519)")
     }
-    app.console.insist("not verified: the signature was not looked at")
+    app.console.insist("the signature was not verified")
     let now = Clock.now()
     let times = ["iat", "nbf", "auth_time", "exp"].compactMap { name -> (String, Timestamp)? in
       decoded.payload[name]?.double.flatMap(Self.moment).map { (name, $0) }
@@ -83,8 +83,8 @@ struct JWTDecode: Command {
     // A token in the arguments can be read by every user of the machine (rule B7).
     guard !Self.looksLikeToken(file) else {
       throw Failure(
-        .usage, "a token does not belong on the command line",
-        hint: "to read it from standard input: authctl jwt decode -")
+        .usage, "do not put a token on the command line",
+        hint: "to read it from standard input, run: authctl jwt decode -")
     }
     let source = SecretSource(kind: .token, file: file, variable: "jwt decode")
     guard let secret = try app.secrets([source]).read(.token) else {

@@ -4,5 +4,5 @@ internal import AuthKit
 /// `authctl jwt`
 struct JWTGroup: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "jwt", abstract: "Look into a JSON Web Token.", subcommands: [JWTDecode.self])
+    commandName: "jwt", abstract: "Decode JSON Web Tokens.", subcommands: [JWTDecode.self])
 }

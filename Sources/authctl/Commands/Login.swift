@@ -6,9 +6,9 @@ struct Login: Command {
   static let configuration = CommandConfiguration(
     commandName: "login", abstract: "Sign in and store the session.",
     discussion: """
-      With a URL, the API's base or the address that signs in, authctl makes a profile
-      and saves it once the sign-in has succeeded. The first profile that signs in
-      becomes the default.
+      With a URL, authctl creates a profile and saves it if the sign-in succeeds. The
+      URL is the API's base or the address of its sign-in. The first profile that
+      signs in becomes the default.
 
       Examples:
         authctl login https://shop.example/api/login -u ada@shop.example
@@ -22,7 +22,7 @@ struct Login: Command {
 
   @Argument(
     help: ArgumentHelp(
-      "The API's base, the address that signs in, or a profile.", valueName: "url|name"))
+      "The API's base URL, its sign-in URL, or a profile.", valueName: "url|name"))
   var target: String?
 
   private static var presets: String {
@@ -31,11 +31,10 @@ struct Login: Command {
   }
 
   @OptionGroup(title: "New profile") var profile: ProfileOptions
-  @OptionGroup(title: "Sign-in by a browser") var browser: BrowserOptions
+  @OptionGroup(title: "Browser sign-in") var browser: BrowserOptions
   @OptionGroup var credentials: CredentialOptions
-  @OptionGroup(title: "Token got elsewhere") var token: SecretOptions<TokenNames>
-  @OptionGroup(title: "Refresh token got elsewhere") var refreshToken:
-    SecretOptions<RefreshTokenNames>
+  @OptionGroup(title: "Existing token") var token: SecretOptions<TokenNames>
+  @OptionGroup(title: "Existing refresh token") var refreshToken: SecretOptions<RefreshTokenNames>
 
   @Flag(name: .customLong("if-needed"), help: "Do nothing if the stored session is still valid.")
   var ifNeeded = false
@@ -50,7 +49,7 @@ struct Login: Command {
     help: "Keep --password-command with the session, to sign in again when it expires.")
   var keepCommand = false
 
-  @Flag(help: "Use the detected settings, or the curl command, without asking.")
+  @Flag(help: "Use detected or copied settings without asking.")
   var yes = false
 
   @Flag(name: .customLong("revoke-old"), help: "End the replaced session at the server.")
@@ -64,10 +63,10 @@ struct Login: Command {
   func run(in app: App) throws(Failure) -> Int32 {
     guard !keepCommand || credentials.password.command != nil else {
       throw Failure(
-        .usage, "--keep-command keeps the command of --password-command, and there is none")
+        .usage, "--keep-command requires --password-command")
     }
     guard !keepCommand || !token.source.isGiven && !refreshToken.source.isGiven else {
-      throw Failure(.usage, "--keep-command is for a sign-in, not for a token got elsewhere")
+      throw Failure(.usage, "--keep-command cannot be used with an existing token")
     }
     let url = try givenURL(app)
     var described = try APIDescription(profile, assumesYes: yes, in: app) { (url) throws(Failure) in
@@ -78,8 +77,8 @@ struct Login: Command {
     if let address { return try signIn(at: address, described, app) }
     guard profile.isEmpty else {
       throw Failure(
-        .usage, "options that make a profile need the API's address",
-        hint: "give the URL too, or change a profile: authctl profile set NAME KEY=VALUE")
+        .usage, "options for a new profile require the API's URL",
+        hint: "add the URL, or to change a profile, run: authctl profile set NAME KEY=VALUE")
     }
     let choice = try app.choose()
     do throws(Failure) { return try signIn(choice, nil, described, app) } catch {
@@ -118,7 +117,7 @@ struct Login: Command {
     if let words = credentials.password.source.words {
       failure.hint = DisplayText.shellCommand(words).map { "\(hint) \($0)" }
     } else if app.environment[.password] != nil {
-      failure.hint = "correct \(Variable.password.rawValue), then: \(hint)"
+      failure.hint = "correct \(Variable.password.rawValue), then run: \(hint)"
     }
     return failure
   }
@@ -167,7 +166,7 @@ struct Login: Command {
     switch failure.kind {
     case .usage where takesNoPassword && !isAdopted(described):
       failure.hint = repeated(address, app).map {
-        "to store a token of yours: \($0) --token-stdin"
+        "to store a token, run: \($0) --token-stdin"
       }
     case .usage: break
     case .credentialsRefused where failure.hint?.utf8.starts(with: "authctl login".utf8) ?? true:
@@ -202,7 +201,7 @@ struct Login: Command {
     else { return nil }
     try openStore(app)
     return try terminal.ask(
-      "API (its address, or the sign-in address you give to curl)", onNextLine: true)
+      "API URL (its base URL or its sign-in URL)", onNextLine: true)
   }
 
   private func signIn(
@@ -210,12 +209,12 @@ struct Login: Command {
   ) throws(Failure) -> Int32 {
     let profile = choice.profile
     if let variable = app.tokenVariable(of: profile) {
-      app.console.notice("\(variable) is set and serves \(profile.name): nothing was stored.")
+      app.console.notice("Nothing was stored: \(variable) is set and is used for \(profile.name).")
       return 0
     }
     guard profile.file != nil else {
       throw Failure(
-        .usage, "AUTHCTL_URL is not a profile to sign in to",
+        .usage, "AUTHCTL_URL is not a profile, so you cannot sign in to it",
         suggestion: .loginTo(url: profile.url))
     }
     let keeper = try app.keeper(for: profile)
@@ -236,8 +235,8 @@ struct Login: Command {
       throw Failure(
         .answerNotUnderstood,
         "\(profile.name): the server calls this account "
-          + "\(DisplayText.oneLine(session.account, limit: 80)), which is signed in already",
-        hint: "-u NAME says that it is the same, or gives this one another name")
+          + "\(DisplayText.oneLine(session.account, limit: 80)), which already has a session",
+        hint: "use -u with that name to replace the session, or with another name to store both")
     }
     let old = revokeOld ? try keeper.read(session.account) : nil
     try made?.save(in: app)
@@ -251,12 +250,13 @@ struct Login: Command {
       try app.profiles.change(profile.name, set: [("account", .string(session.account))])
     }
     if let place = signedIn.guessedPlace {
-      app.console.notice("Token: the only JWT in the answer, at \(DisplayText.oneLine(place)).")
+      app.console.notice(
+        "Found the token at \(DisplayText.oneLine(place)), the only JWT in the answer.")
     }
     if let path = signedIn.refusedPath {
       app.console.notice(
-        "The server accepts the password but not the path (\(path)); "
-          + "login.path can name one that you may read.")
+        "The server accepted the password but refused the path (\(path)); "
+          + "set login.path to a path that you can read.")
     }
     return try report(session, keeper, app, quietly: false, made: made)
   }
@@ -289,7 +289,7 @@ struct Login: Command {
     let isToken = asker.reader.isGiven(.token) || described.token != nil
     if !isToken, asker.reader.isGiven(.refreshToken) {
       throw Failure(
-        .usage, "a refresh token without an access token is no session", hint: "--token-stdin too")
+        .usage, "a refresh token requires an access token", hint: "add --token-stdin")
     }
     if let token = try asker.token(pasted: described.token) {
       return SignedIn(session: try adopt(token, asker, keeper, account))
@@ -317,7 +317,7 @@ struct Login: Command {
     guard keepCommand, let command = credentials.password.command else { return signedIn }
     if wasAskedForCode {
       app.console.warn(
-        "the command is not kept, because this sign-in requires a one-time code each time")
+        "the command was not stored: this sign-in requires a one-time code each time")
     } else {
       let reauthentication = Session.Reauthentication(
         command: SharedSecret(command), fields: values.fields)
@@ -344,7 +344,7 @@ struct Login: Command {
   ) throws(Failure) {
     guard let old, new.hasOtherToken(than: old) else { return }
     if let reason = keeper.revoke(old).1 {
-      app.console.warn("the earlier session could not be ended: \(reason.message)")
+      app.console.warn("cannot end the earlier session: \(reason.message)")
     }
   }
 

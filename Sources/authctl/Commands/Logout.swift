@@ -4,11 +4,11 @@ internal import AuthKit
 /// `authctl logout`
 struct Logout: Command {
   static let configuration = CommandConfiguration(
-    commandName: "logout", abstract: "End the session at the server and forget it.",
+    commandName: "logout", abstract: "End the session at the server and delete it here.",
     usage: "authctl logout [<options>] [<name|file>]",
     discussion: """
-      Forgetting does not depend on the server: with the server down it is a warning.
-      Only the chosen store is emptied; what another store still holds is said.
+      If the server cannot be reached, authctl warns and deletes the stored session
+      anyway. It changes only the chosen store, and reports sessions in the others.
 
       Examples:
         authctl logout shop
@@ -25,10 +25,10 @@ struct Logout: Command {
 
   @Flag(
     name: .customLong("require-revocation"),
-    help: "Fail and keep the session if the server keeps it.")
+    help: "Fail if the server does not end the session, and keep it.")
   var requireRevocation = false
 
-  @Flag(help: "Also delete the client that authctl registered at the sign-in.")
+  @Flag(help: "Also delete the client that authctl registered.")
   var unregister = false
 
   @OptionGroup var profile: ProfileArgument
@@ -66,7 +66,7 @@ struct Logout: Command {
 
   private func endOne(_ app: App, _ failures: inout [Failure]) throws(Failure) -> [End] {
     guard let choice = try chosen(app) else {
-      app.console.notice("No profiles: there is nothing to log out of.")
+      app.console.notice("No profiles.")
       return []
     }
     let profile = choice.profile
@@ -96,14 +96,14 @@ struct Logout: Command {
     }
     for (profile, end) in ends { Self.report(profile, end, app) }
     if failures.isEmpty, !ends.contains(where: \.end.deleted) {
-      app.console.notice("Not signed in to \(profile.name): there was nothing to forget.")
+      app.console.notice("Not signed in to \(profile.name).")
     }
     if !allStores {
       try app.reportHeldElsewhere(
         than: keeper.store, profile: profile.name, account: all ? nil : accounts.first)
     }
     if let variable = app.tokenVariable(of: profile) {
-      app.console.warn("\(variable) is still set and serves \(profile.name)")
+      app.console.warn("\(variable) is still set and is used for \(profile.name)")
     }
     return ends
   }
@@ -144,7 +144,7 @@ struct Logout: Command {
       }
     }
     for (profile, end) in ends { Self.report(profile, end, app) }
-    if ends.isEmpty, failures.isEmpty { app.console.notice("There was no session to forget.") }
+    if ends.isEmpty, failures.isEmpty { app.console.notice("No sessions.") }
     if !allStores { try app.reportHeldElsewhere(than: store, profile: nil) }
     return ends
   }
@@ -177,7 +177,8 @@ struct Logout: Command {
       // Without its profile, a session can be forgotten but not ended at the server.
       guard let profile = try? app.load(name) else {
         if requireRevocation {
-          failures.append(Failure(.failed, "\(name): without its profile it cannot be ended"))
+          failures.append(
+            Failure(.failed, "\(name): the session cannot be ended without its profile"))
           continue
         }
         let deleted = try store.delete(profile: name, account: account)
@@ -201,7 +202,7 @@ struct Logout: Command {
       app.console.warn("the server did not end the session: \(reason.message)")
     }
     let name = DisplayText.oneLine(end.account)
-    let place = end.revoked == true ? "at the server and here" : "here"
+    let place = end.revoked == true ? "at the server and on this machine" : "on this machine only"
     app.console.notice("Signed out of \(profile) as \(name), \(place).")
   }
 }

@@ -9,7 +9,7 @@ struct Patch: MethodCommand {
       authctl patch /orders/1 --json '{"count":3}'
       authctl patch /orders/1 --json @change.json
     """)
-  @Argument(help: ArgumentHelp("/PATH of the API, or a URL.", valueName: "target"))
+  @Argument(help: ArgumentHelp("A path of the API (/PATH), or a URL.", valueName: "target"))
   var target: String
   @OptionGroup(title: "Body") var body: BodyOptions
   @OptionGroup var options: RequestOptions

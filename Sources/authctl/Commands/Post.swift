@@ -12,7 +12,7 @@ struct Post: MethodCommand {
       authctl post /orders --field item=7 --field 'tags[]=new'
       jq -n '{item:7}' | authctl post /orders --json @-
     """)
-  @Argument(help: ArgumentHelp("/PATH of the API, or a URL.", valueName: "target"))
+  @Argument(help: ArgumentHelp("A path of the API (/PATH), or a URL.", valueName: "target"))
   var target: String
   @OptionGroup(title: "Body") var body: BodyOptions
   @OptionGroup var options: RequestOptions

@@ -4,7 +4,7 @@ internal import AuthKit
 /// `authctl profile add NAME URL`
 struct ProfileAdd: Command {
   static let configuration = CommandConfiguration(
-    commandName: "add", abstract: "Make a profile.",
+    commandName: "add", abstract: "Create a profile.",
     discussion: """
       Examples:
         authctl profile add school http://127.0.0.1:8101 --preset express-jwt
@@ -14,18 +14,18 @@ struct ProfileAdd: Command {
       """
   ).alone
 
-  @Argument(help: ArgumentHelp("Its name.", valueName: "name")) var name: String
+  @Argument(help: ArgumentHelp("The profile's name.", valueName: "name")) var name: String
   @Argument(
     help: ArgumentHelp("The API's base URL; not needed with --from-curl.", valueName: "url"))
   var url: String?
 
   @Option(
     parsing: .unconditional,
-    help: ArgumentHelp("Start from another profile, without its account.", valueName: "name"))
+    help: ArgumentHelp("Copy another profile, without its account.", valueName: "name"))
   var like: String?
 
-  @Flag(help: "Replace a profile of this name.") var replace = false
-  @OptionGroup(title: "How the API wants to be spoken to") var options: ProfileOptions
+  @Flag(help: "Replace the profile if it exists.") var replace = false
+  @OptionGroup(title: "API settings") var options: ProfileOptions
   @OptionGroup var output: JSONOutput
   @OptionGroup(title: "Global options") var globals: Globals
 
@@ -35,9 +35,9 @@ struct ProfileAdd: Command {
     let draft = try draft(app)
     try app.profiles.write(draft.text, as: name, replacing: replace)
     let file = app.profiles.shown(app.profiles.path(of: name))
-    app.console.notice("Made the profile \(name): \(file)")
+    app.console.notice("Created the profile \(name): \(file)")
     if draft.profile.putsSecretsInURLs {
-      app.console.warn("\(name): servers and proxies log the secrets in its URLs")
+      app.console.warn("\(name): its URLs contain secrets, which servers and proxies log")
     }
     app.console.next(Suggestion.login(name).command ?? "")
     if output.json { try app.console.out(ProfileText.json(of: draft.profile)) }

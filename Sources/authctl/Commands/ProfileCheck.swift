@@ -4,11 +4,11 @@ internal import AuthKit
 /// `authctl profile check [NAME…]`
 struct ProfileCheck: Command {
   static let configuration = CommandConfiguration(
-    commandName: "check", abstract: "Find every mistake in profiles; without a name, in all.",
+    commandName: "check", abstract: "Check profiles for mistakes; without a name, all of them.",
     usage: "authctl profile check [<options>] [<name|file> ...]",
     discussion: """
-      Ends with 2 when there is a mistake, each told with line, column and the
-      nearest known key.
+      Prints each mistake with line, column and the nearest known key. Exits with 2
+      if there is one.
 
       Examples:
         authctl profile check

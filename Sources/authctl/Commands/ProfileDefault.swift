@@ -4,7 +4,7 @@ internal import AuthKit
 /// `authctl profile default [NAME]`
 struct ProfileDefault: Command {
   static let configuration = CommandConfiguration(
-    commandName: "default", abstract: "Print or set the profile that is used when none is named.",
+    commandName: "default", abstract: "Print or set the default profile.",
     usage: "authctl profile default [<options>] [<name>]",
     discussion: """
       Examples:
@@ -14,13 +14,13 @@ struct ProfileDefault: Command {
       """
   ).alone
 
-  @Argument(help: ArgumentHelp("Its name.", valueName: "name")) var name: String?
-  @Flag(help: "Unset it.") var unset = false
+  @Argument(help: ArgumentHelp("The profile's name.", valueName: "name")) var name: String?
+  @Flag(help: "Remove the default.") var unset = false
   @OptionGroup(title: "Global options") var globals: Globals
 
   func run(in app: App) throws(Failure) -> Int32 {
     if unset {
-      guard name == nil else { throw Failure(.usage, "--unset goes without a name") }
+      guard name == nil else { throw Failure(.usage, "--unset and a name cannot be used together") }
       try app.setDefault(nil)
     } else if let name {
       try app.setDefault(name)

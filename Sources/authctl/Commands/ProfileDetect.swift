@@ -4,11 +4,11 @@ internal import AuthKit
 /// `authctl profile detect URL`
 struct ProfileDetect: Command {
   static let configuration = CommandConfiguration(
-    commandName: "detect", abstract: "Look at an API: how does it want to be spoken to?",
+    commandName: "detect", abstract: "Detect how to sign in to an API.",
     usage: "authctl profile detect [<options>] <url>",
     discussion: """
-      Sends at most a dozen requests (GET, OPTIONS), to that origin only, without a
-      credential; over https, or to this machine. Exits with 1 if nothing is found.
+      Sends at most 12 requests (GET and OPTIONS) without a credential, only to that
+      origin, over https or to this machine. Exits with 1 if it finds nothing.
 
       Examples:
         authctl profile detect https://api.shop.example
@@ -16,7 +16,7 @@ struct ProfileDetect: Command {
       """
   ).alone
 
-  @Argument(help: ArgumentHelp("The API's base.", valueName: "url")) var url: String
+  @Argument(help: ArgumentHelp("The API's base URL.", valueName: "url")) var url: String
   @OptionGroup var output: JSONOutput
   @OptionGroup(title: "Global options") var globals: Globals
 
@@ -35,10 +35,13 @@ struct ProfileDetect: Command {
       for request in detection.tried { app.console.notice("Tried", foreign: request) }
       throw Detected.nothing(detection)
     }
+    // On a terminal, lines break at spaces.
+    let columns = app.console.isOutTerminal ? app.console.columns - 1 : .max
     for finding in detection.findings {
-      let found = "\(finding.place): \(finding.what)"
-      try app.console.out("\(finding.certainty.rawValue): \(DisplayText.oneLine(found))")
-      try app.console.out("  \(DisplayText.oneLine(finding.why))")
+      let found = "\(finding.certainty.rawValue): \(finding.place): \(finding.what)"
+      let lines = Console.wrapped(DisplayText.oneLine(found), indent: 2, columns: columns)
+      let why = Console.wrapped(DisplayText.oneLine(finding.why), indent: 2, columns: columns)
+      try app.console.out(lines: [lines[0]] + (lines.dropFirst() + why).map { "  " + $0 })
     }
     if let command, let command { try app.console.out("Next: \(command)") }
     return 0

@@ -9,8 +9,8 @@ struct ProfileEdit: Command {
     abstract: "Edit a profile in your editor; it is checked before it is saved.",
     usage: "authctl profile edit [<options>] <name>",
     discussion: """
-      The editor is that of VISUAL or EDITOR, else editor or vi. A text with a mistake
-      is not saved: the profile stays as it was.
+      Runs the editor in VISUAL or EDITOR, otherwise editor or vi. If your text has a
+      mistake, authctl does not save it.
 
       Examples:
         authctl profile edit shop
@@ -18,7 +18,7 @@ struct ProfileEdit: Command {
       """
   ).alone
 
-  @Argument(help: ArgumentHelp("Its name.", valueName: "name")) var name: String
+  @Argument(help: ArgumentHelp("The profile's name.", valueName: "name")) var name: String
   @OptionGroup(title: "Global options") var globals: Globals
 
   func run(in app: App) throws(Failure) -> Int32 {
@@ -30,7 +30,7 @@ struct ProfileEdit: Command {
       try Editor(app).edit(copy)
       let new = try app.profiles.editedText(at: copy)
       guard !new.utf8.elementsEqual(old.utf8) else {
-        app.console.notice("Nothing was changed.")
+        app.console.notice("No changes.")
         return 0
       }
       let mistakes = app.profiles.mistakes(in: new, of: name)
@@ -95,6 +95,6 @@ private struct Editor {
   private func failed(_ what: String) -> Failure {
     Failure(
       .failed, "the editor \(what); nothing was changed",
-      hint: "VISUAL or EDITOR names another editor")
+      hint: "set VISUAL or EDITOR to another editor")
   }
 }

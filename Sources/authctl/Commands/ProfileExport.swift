@@ -4,18 +4,18 @@ internal import AuthKit
 /// `authctl profile export NAME`
 struct ProfileExport: Command {
   static let configuration = CommandConfiguration(
-    commandName: "export", abstract: "Print a profile for others: its file without the account.",
+    commandName: "export", abstract: "Print a profile without its account, to share it.",
     usage: "authctl profile export [<options>] <name>",
     discussion: """
-      There is no secret in a profile. Others take it by authctl profile import, or
-      use the file in place: -p ./team/shop.toml
+      A profile contains no secret. Others can import the file with authctl profile
+      import, or use it in place: -p ./team/shop.toml
 
       Examples:
         authctl profile export shop >team/shop.toml
       """
   ).alone
 
-  @Argument(help: ArgumentHelp("Its name.", valueName: "name")) var name: String
+  @Argument(help: ArgumentHelp("The profile's name.", valueName: "name")) var name: String
   @OptionGroup(title: "Global options") var globals: Globals
 
   func run(in app: App) throws(Failure) -> Int32 {

@@ -4,7 +4,7 @@ internal import AuthKit
 /// `authctl profile`
 struct ProfileGroup: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "profile", abstract: "The APIs that authctl knows.",
+    commandName: "profile", abstract: "Manage profiles: the settings of your APIs.",
     subcommands: [
       ProfileAdd.self, ProfileList.self, ProfileShow.self, ProfileSet.self, ProfileEdit.self,
       ProfileRename.self, ProfileRemove.self, ProfileDefault.self, ProfilePresets.self,

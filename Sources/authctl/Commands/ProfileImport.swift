@@ -4,13 +4,13 @@ internal import AuthKit
 /// `authctl profile import NAME FILE|-`
 struct ProfileImport: Command {
   static let configuration = CommandConfiguration(
-    commandName: "import", abstract: "Make a profile of somebody's file.",
+    commandName: "import", abstract: "Create a profile from a file.",
     usage: "authctl profile import [<options>] <name> <file>",
     discussion: """
-      Every origin that will receive a password or a token is told. A file with a
-      proxy, authorities or a client certificate of its own, with clear http,
-      secrets in URLs, or origins beside its url is taken only after a yes on the
-      terminal, or with --trust.
+      Prints every origin that will receive a password or a token. authctl asks for
+      your trust, or requires --trust, if the file sets a proxy, authorities, a
+      client certificate or further origins, or permits plain HTTP or secrets in
+      URLs.
 
       Examples:
         authctl profile import shop team/shop.toml
@@ -30,8 +30,8 @@ struct ProfileImport: Command {
   func run(in app: App) throws(Failure) -> Int32 {
     guard try !app.profiles.names().contains(name) else {
       throw Failure(
-        .usage, "there is a profile called \(name) already",
-        hint: "import it under another name, or first: authctl profile remove \(name)")
+        .usage, "the profile \(name) already exists",
+        hint: "use another name, or run: authctl profile remove \(name)")
     }
     let label = file == "-" ? "standard input" : DisplayText.oneLine(file, limit: 200)
     let text =
@@ -39,13 +39,13 @@ struct ProfileImport: Command {
       ? try File.text(file, option: "profile import") : try ProfileStore.text(ofFile: file)
     let draft = try app.profiles.read(text, as: name, label: label)
     let refusal = Failure(
-      .inputNeeded, "a yes to this is required, but authctl cannot ask here",
-      hint: "read the file, then --trust takes it as it is")
+      .inputNeeded, "your trust in this file is required, but authctl cannot ask here",
+      hint: "read the file, then add --trust")
     try app.agree(
       to: try draft.recipients(), of: name, "Trust this file?", orElse: refusal)
     try app.profiles.write(text, as: name)
     app.console.notice(
-      "Made the profile \(name): \(app.profiles.shown(app.profiles.path(of: name)))")
+      "Created the profile \(name): \(app.profiles.shown(app.profiles.path(of: name)))")
     if output.json { try app.console.out(ProfileText.json(of: draft)) }
     return 0
   }

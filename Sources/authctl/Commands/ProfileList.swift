@@ -4,7 +4,7 @@ internal import AuthKit
 /// `authctl profile list`
 struct ProfileList: Command {
   static let configuration = CommandConfiguration(
-    commandName: "list", abstract: "The profiles, and the sessions they have.",
+    commandName: "list", abstract: "List profiles and their sessions.",
     usage: "authctl profile list [<options>]",
     discussion: """
       Examples:
@@ -24,7 +24,7 @@ struct ProfileList: Command {
     let sessions: [StoredSession]?
     do throws(Failure) { sessions = names.isEmpty ? [] : try StoredSession.all(app) } catch {
       sessions = nil
-      app.console.warn("the sessions are not known: \(error.message)")
+      app.console.warn("cannot list the sessions: \(error.message)")
     }
     // A locked store that shows nothing may hold sessions of any profile.
     let isHidden = sessions?.contains { $0.isHidden } ?? false

@@ -8,8 +8,8 @@ struct ProfilePresets: Command {
     abstract: "List the presets, or print one.",
     usage: "authctl profile presets [<options>] [<name|filter>]",
     discussion: """
-      The name of a preset prints it. Any other word lists the presets that have it
-      in their name, summary or group.
+      With the name of a preset, prints that preset. With any other word, lists the
+      presets that have the word in their name, summary or group.
 
       Examples:
         authctl profile presets

@@ -4,7 +4,7 @@ internal import AuthKit
 /// `authctl profile remove NAME`
 struct ProfileRemove: Command {
   static let configuration = CommandConfiguration(
-    commandName: "remove", abstract: "Take a profile away; not while it has sessions.",
+    commandName: "remove", abstract: "Delete a profile that has no sessions.",
     usage: "authctl profile remove [<options>] <name>",
     discussion: """
       Examples:
@@ -13,9 +13,9 @@ struct ProfileRemove: Command {
       """
   ).alone
 
-  @Argument(help: ArgumentHelp("Its name.", valueName: "name")) var name: String
+  @Argument(help: ArgumentHelp("The profile's name.", valueName: "name")) var name: String
   @Flag(help: "End its sessions first, as authctl logout --all does.") var logout = false
-  @Flag(help: "Forget its sessions here, and do not end them.") var force = false
+  @Flag(help: "Delete its sessions here without ending them at the server.") var force = false
   @OptionGroup(title: "Global options") var globals: Globals
 
   func run(in app: App) throws(Failure) -> Int32 {
@@ -33,7 +33,7 @@ struct ProfileRemove: Command {
     // Without its profile, a session can be forgotten but not ended at the server.
     if !force, let other = try app.heldElsewhere(than: store, profile: name).first {
       throw Failure(
-        .failed, "the store \(other.store.rawValue) holds sessions of \(name)",
+        .failed, "the store \(other.store.rawValue) has sessions of \(name)",
         suggestion: .logoutFrom(store: other.store.rawValue, profile: name))
     }
     for account in accounts { try forget(account, in: store, app) }

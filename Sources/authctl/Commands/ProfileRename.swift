@@ -4,11 +4,11 @@ internal import AuthKit
 /// `authctl profile rename OLD NEW`
 struct ProfileRename: Command {
   static let configuration = CommandConfiguration(
-    commandName: "rename", abstract: "Give a profile another name; its sessions stay.",
+    commandName: "rename", abstract: "Rename a profile and its sessions.",
     usage: "authctl profile rename [<options>] <name> <new>",
     discussion: """
-      The sessions in every store get the new name, and so does default_profile. If
-      the command is interrupted, run it again.
+      Also renames the profile's sessions in every store, and default_profile. If the
+      command is interrupted, run it again.
 
       Examples:
         authctl profile rename school college
@@ -16,8 +16,8 @@ struct ProfileRename: Command {
       """
   ).alone
 
-  @Argument(help: ArgumentHelp("Its name.", valueName: "name")) var name: String
-  @Argument(help: ArgumentHelp("Its new name.", valueName: "new")) var newName: String
+  @Argument(help: ArgumentHelp("The profile's name.", valueName: "name")) var name: String
+  @Argument(help: ArgumentHelp("The new name.", valueName: "new")) var newName: String
   @OptionGroup(title: "Global options") var globals: Globals
 
   func run(in app: App) throws(Failure) -> Int32 {

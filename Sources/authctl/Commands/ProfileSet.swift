@@ -4,7 +4,7 @@ internal import AuthKit
 /// `authctl profile set NAME KEY=VALUE…`
 struct ProfileSet: Command {
   static let configuration = CommandConfiguration(
-    commandName: "set", abstract: "Change keys of a profile; comments stay.",
+    commandName: "set", abstract: "Change keys of a profile; comments are kept.",
     usage: "authctl profile set [<options>] <name> [<key=value> ...]",
     discussion: """
       Examples:
@@ -14,8 +14,8 @@ struct ProfileSet: Command {
       """
   ).alone
 
-  @Argument(help: ArgumentHelp("Its name.", valueName: "name")) var name: String
-  @Argument(help: ArgumentHelp("Keys as in the file, with dots.", valueName: "key=value"))
+  @Argument(help: ArgumentHelp("The profile's name.", valueName: "name")) var name: String
+  @Argument(help: ArgumentHelp("A key with dots, as in login.path=/login.", valueName: "key=value"))
   var settings: [String] = []
 
   @Option(
@@ -36,7 +36,7 @@ struct ProfileSet: Command {
       changes.append((key, try ProfileStore.value(of: key, from: value)))
     }
     for key in try app.profiles.change(name, set: changes, unset: unset) {
-      app.console.notice("\(name) has no \(DisplayText.oneLine(key, limit: 60)) of its own.")
+      app.console.notice("\(name) does not set \(DisplayText.oneLine(key, limit: 60)).")
     }
     return 0
   }

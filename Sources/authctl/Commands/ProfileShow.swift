@@ -7,8 +7,8 @@ struct ProfileShow: Command {
     commandName: "show", abstract: "Print the values that a profile sets.",
     usage: "authctl profile show [<options>] [<name>]",
     discussion: """
-      Without --all, the values of the preset and the defaults are left out.
-      --json always prints every value in force and where it comes from.
+      Without --all, omits the values of the preset and the defaults. --json always
+      prints every value and where it comes from.
 
       Examples:
         authctl profile show
@@ -17,9 +17,9 @@ struct ProfileShow: Command {
       """
   ).alone
 
-  @Argument(help: ArgumentHelp("Its name.", valueName: "name")) var name: String?
+  @Argument(help: ArgumentHelp("The profile's name.", valueName: "name")) var name: String?
 
-  @Flag(help: "Print every value in force and where it comes from.")
+  @Flag(help: "Print every value and where it comes from.")
   var all = false
 
   @OptionGroup var output: JSONOutput
@@ -42,7 +42,7 @@ struct ProfileShow: Command {
       for line in lines { try app.console.out(line) }
       if app.console.isErrTerminal {
         let rest = profile.preset.map { "preset \($0) and " } ?? ""
-        app.console.hint("--all also prints the values of \(rest)the defaults")
+        app.console.hint("use --all to print the values of \(rest)the defaults too")
       }
       return 0
     }

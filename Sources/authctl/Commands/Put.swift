@@ -10,7 +10,7 @@ struct Put: MethodCommand {
       authctl put /notes/1 --input note.txt -H 'Content-Type: text/plain'
       authctl put /files/ -T report.pdf
     """)
-  @Argument(help: ArgumentHelp("/PATH of the API, or a URL.", valueName: "target"))
+  @Argument(help: ArgumentHelp("A path of the API (/PATH), or a URL.", valueName: "target"))
   var target: String
   @OptionGroup(title: "Body") var body: BodyOptions
   @OptionGroup var options: RequestOptions

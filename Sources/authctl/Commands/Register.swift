@@ -6,9 +6,9 @@ struct Register: Command {
   static let configuration = CommandConfiguration(
     commandName: "register", abstract: "Create an account at the API.",
     discussion: """
-      With a URL, a profile is made first, as by login; it is saved if the server
-      creates the account. No session is stored unless the answer has tokens. On a
-      terminal, the new password is asked for twice.
+      With a URL, authctl creates a profile, and saves it if the server creates the
+      account. It stores a session only if the answer has tokens. On a terminal, it
+      asks for the new password twice.
 
       Examples:
         authctl register -p shop -u ada@shop.example
@@ -17,7 +17,7 @@ struct Register: Command {
       """
   ).alone
 
-  @Argument(help: ArgumentHelp("The API's base, or the address that signs in.", valueName: "url"))
+  @Argument(help: ArgumentHelp("The API's base URL, or its sign-in URL.", valueName: "url"))
   var url: String?
 
   @OptionGroup(title: "New profile") var profile: ProfileOptions
@@ -81,8 +81,8 @@ struct Register: Command {
     guard let url else {
       guard profile.isEmpty else {
         throw Failure(
-          .usage, "options that make a profile need the API's address",
-          hint: "give the URL too, or change a profile: authctl profile set NAME KEY=VALUE")
+          .usage, "options for a new profile require the API's URL",
+          hint: "add the URL, or to change a profile, run: authctl profile set NAME KEY=VALUE")
       }
       return (try app.choose(), nil)
     }

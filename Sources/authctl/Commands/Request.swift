@@ -4,10 +4,10 @@ internal import AuthKit
 /// `authctl request METHOD TARGET`
 struct Request: Command {
   static let configuration = CommandConfiguration(
-    commandName: "request", abstract: "An authenticated request of any method.",
+    commandName: "request", abstract: "Send an authenticated request with any method.",
     usage: "authctl request [<options>] <method> <target>",
     discussion: """
-      head, post, put, patch and delete are the same with the method fixed.
+      get, head, post, put, patch and delete send one method each.
 
       Examples:
         authctl request PROPFIND /files/
@@ -18,7 +18,7 @@ struct Request: Command {
 
   @Argument(help: ArgumentHelp("The method (RFC 9110, section 9).", valueName: "method"))
   var method: String
-  @Argument(help: ArgumentHelp("/PATH of the API, or a URL.", valueName: "target"))
+  @Argument(help: ArgumentHelp("A path of the API (/PATH), or a URL.", valueName: "target"))
   var target: String?
 
   @OptionGroup(title: "Body") var body: BodyOptions

@@ -4,7 +4,7 @@ internal import AuthKit
 /// `authctl status`
 struct Status: Command {
   static let configuration = CommandConfiguration(
-    commandName: "status", abstract: "Every stored session and how long it has; no network.",
+    commandName: "status", abstract: "List stored sessions and when they expire; no network.",
     usage: "authctl status [<options>] [<name|file>]",
     discussion: """
       Examples:
@@ -16,7 +16,7 @@ struct Status: Command {
 
   @Flag(
     help:
-      "Print nothing; exit with 0 if the session is valid or can be renewed, else with 10, 11 or 12."
+      "Check the session and print nothing: exit with 0 if it is valid or can be renewed, otherwise with 10, 11 or 12."
   )
   var check = false
 

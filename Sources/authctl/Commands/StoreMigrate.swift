@@ -7,9 +7,10 @@ struct StoreMigrate: Command {
     commandName: "migrate", abstract: "Move sessions from one store to another.",
     usage: "authctl store migrate --from <name> --to <name> [<options>]",
     discussion: """
-      One session at a time: written, read back, and only then deleted where it
-      was. When it was interrupted, the same line goes on. Of two sessions of one
-      account the newer stays. -p and -u move those of one profile or account.
+      Writes each session to the new store and reads it back before it deletes the
+      old copy. If it is interrupted, run the same command again. If both stores have
+      a session of one account, it keeps the newer one. With -p or -u, it moves only
+      sessions of that profile or account.
 
       Examples:
         authctl store migrate --from secret-service --to file
@@ -40,7 +41,7 @@ struct StoreMigrate: Command {
       throw Failure(.usage, "--from and --to are the same store")
     }
     guard globals.store == nil else {
-      throw Failure(.usage, "--store is nothing here: --from and --to name the stores")
+      throw Failure(.usage, "--store cannot be used here: --from and --to name the stores")
     }
     let source = try app.store(names.from, mayPrompt: true)
     let target = try app.store(names.to, mayPrompt: true)
@@ -54,10 +55,10 @@ struct StoreMigrate: Command {
     let failures = rows.compactMap { row in
       if case .failure(let failure) = row.end { failure } else { nil }
     }
-    if rows.isEmpty { app.console.notice("There was no session to move in \(source.title).") }
+    if rows.isEmpty { app.console.notice("No sessions in \(source.title).") }
     if rows.count > failures.count, try app.storeName() != names.to {
       let name = names.to.rawValue
-      app.console.notice("Next: store = \"\(name)\" in config.toml, or AUTHCTL_STORE=\(name).")
+      app.console.notice("Next: set store = \"\(name)\" in config.toml, or AUTHCTL_STORE=\(name).")
     }
     for failure in failures { app.console.report(failure) }
     return failures.map(\.kind.exitCode).max() ?? 0
@@ -92,7 +93,8 @@ struct StoreMigrate: Command {
     return items.map { item in
       do throws(Failure) {
         guard let profile = item.profile, let account = item.account else {
-          throw Failure(.storeMissing, "one session in \(source.title) cannot be read: it stays")
+          throw Failure(
+            .storeMissing, "one session in \(source.title) cannot be read, so it was not moved")
         }
         let outcome = try move.move(profile: profile, account: account, origin: item.origin)
         let words = words(outcome, source, target)
@@ -110,8 +112,8 @@ struct StoreMigrate: Command {
   ) -> String {
     switch outcome {
     case .moved, .completed: "moved to \(target.title)"
-    case .replaced: "moved to \(target.title), over an older session"
-    case .outdated: "\(target.title) has a newer session; the older one was forgotten"
+    case .replaced: "moved to \(target.title), replacing an older session"
+    case .outdated: "\(target.title) has a newer session; the older one was deleted"
     case .gone: "it is no longer in \(source.title)"
     }
   }

@@ -4,11 +4,11 @@ internal import AuthKit
 /// `authctl store test`
 struct StoreTest: Command {
   static let configuration = CommandConfiguration(
-    commandName: "test", abstract: "Try the store: what it rests on, and a probe.",
+    commandName: "test", abstract: "Test the store by writing, reading and deleting an entry.",
     usage: "authctl store test [<options>]",
     discussion: """
-      A probe is written, read and deleted; no list of sessions shows it. Nothing
-      is unlocked and no dialog raised. Ends with 1 when something does not work.
+      The test entry (the probe) is in no list of sessions. The test unlocks nothing
+      and opens no dialog. It exits with 1 if something does not work.
 
       Examples:
         authctl store test

@@ -4,13 +4,13 @@ internal import AuthKit
 /// `authctl store unlock`
 struct StoreUnlock: Command {
   static let configuration = CommandConfiguration(
-    commandName: "unlock", abstract: "Unlock the keyring, by its own dialog or by a password.",
+    commandName: "unlock", abstract: "Unlock the keyring with its own dialog or with a password.",
     usage: "authctl store unlock [<options>]",
     discussion: """
-      gnome-keyring takes its password from the options, or from the terminal where
-      no dialog can be shown; KWallet and KeePassXC only by dialogs of their own.
-      The password of an API in AUTHCTL_PASSWORD is not given to a keyring. For the
-      store file the key is tried on every session; plaintext has no lock.
+      For gnome-keyring, give the password with an option, or on the terminal if no
+      dialog can be shown. KWallet and KeePassXC ask only in their own dialogs.
+      AUTHCTL_PASSWORD is for APIs and is never sent to a keyring. For the store
+      file, authctl tries the key on every session. plaintext has no lock.
 
       Examples:
         authctl store unlock
@@ -33,8 +33,8 @@ struct StoreUnlock: Command {
     } else {
       guard !reader.hasOption(for: .password) else {
         throw Failure(
-          .usage, "the store \(store.name.rawValue) takes no password",
-          hint: "AUTHCTL_STORE_KEY_FILE or AUTHCTL_STORE_PASSPHRASE gives the key of the store file"
+          .usage, "the store \(store.name.rawValue) does not use a password",
+          hint: "set AUTHCTL_STORE_KEY_FILE or AUTHCTL_STORE_PASSPHRASE for the store file"
         )
       }
       try tryKey(of: store)
@@ -56,7 +56,7 @@ struct StoreUnlock: Command {
     guard reader.hasOption(for: .password) else { return try keyring.open() }
     guard try keyring.takesPassword() else {
       throw Failure(
-        .storeLocked, "\(keyring.serviceName) takes no password from other programs",
+        .storeLocked, "\(keyring.serviceName) accepts no password from other programs",
         hint: "to use its own dialog, run on its desktop: authctl store unlock")
     }
     guard try keyring.isLocked() else { return }

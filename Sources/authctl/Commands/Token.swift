@@ -4,7 +4,7 @@ internal import AuthKit
 /// `authctl token`
 struct PrintToken: Command {
   static let configuration = CommandConfiguration(
-    commandName: "token", abstract: "Print a valid access token, renewed first if it must be.",
+    commandName: "token", abstract: "Print a valid access token, renewed first if necessary.",
     usage: "authctl token [<options>] [<name|file>]",
     discussion: """
       Examples:
@@ -22,18 +22,18 @@ struct PrintToken: Command {
     help: ArgumentHelp("Renew unless it is valid for at least this long.", valueName: "duration"))
   var minTTL: Duration?
 
-  @Flag(name: .customLong("force-refresh"), help: "Always renew it first.")
+  @Flag(name: .customLong("force-refresh"), help: "Renew the token first, even if it is valid.")
   var forceRefresh = false
 
   @Flag(
     name: .customLong("allow-password"),
-    help: "Print a stored password, too.")
+    help: "Also print a stored password.")
   var allowPassword = false
 
   @Flag(name: .customLong("id-token"), help: "Print the ID token of the sign-in instead.")
   var idToken = false
 
-  @Flag(help: "Print what the authorization server says about the token, as JSON (RFC 7662).")
+  @Flag(help: "Introspect the token at the server (RFC 7662).")
   var introspect = false
 
   @OptionGroup var profile: ProfileArgument

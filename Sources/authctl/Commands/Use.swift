@@ -4,10 +4,10 @@ internal import AuthKit
 /// `authctl use NAME`
 struct Use: Command {
   static let configuration = CommandConfiguration(
-    commandName: "use", abstract: "Set the profile that is used when none is named.",
+    commandName: "use", abstract: "Set the default profile.",
     usage: "authctl use [<options>] <name>",
     discussion: """
-      It does the same as authctl profile default NAME.
+      This is short for authctl profile default NAME.
 
       Examples:
         authctl use shop
@@ -15,7 +15,7 @@ struct Use: Command {
       """
   ).alone
 
-  @Argument(help: ArgumentHelp("Its name.", valueName: "name")) var name: String
+  @Argument(help: ArgumentHelp("The profile's name.", valueName: "name")) var name: String
   @OptionGroup(title: "Global options") var globals: Globals
 
   func run(in app: App) throws(Failure) -> Int32 {

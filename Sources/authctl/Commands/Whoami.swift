@@ -4,7 +4,7 @@ internal import AuthKit
 /// `authctl whoami`
 struct Whoami: Command {
   static let configuration = CommandConfiguration(
-    commandName: "whoami", abstract: "Who the session is: asks the server.",
+    commandName: "whoami", abstract: "Ask the server which account the session has.",
     usage: "authctl whoami [<options>] [<name|file>]",
     discussion: """
       Examples:
@@ -14,7 +14,7 @@ struct Whoami: Command {
       """
   ).alone
 
-  @Flag(help: "Answer from the store, without network and dialogs.")
+  @Flag(help: "Read the store only: no request and no dialog.")
   var offline = false
 
   @OptionGroup var profile: ProfileArgument
@@ -43,7 +43,7 @@ struct Whoami: Command {
       user = answer.user.withoutSecrets(of: app.redactor, sparing: account)
       if answer.name == nil, !account.isEmpty {
         app.console.notice(
-          "The server does not say the name; this is the name you signed in with.")
+          "The server did not return a name; this is the name you signed in with.")
       }
       source = "server"
       app.console.verbose(
@@ -65,13 +65,13 @@ struct Whoami: Command {
     } else if account.isEmpty {
       throw source == "server"
         ? Failure(
-          .failed, "\(choice.profile.name): the server does not say the name of the account",
-          hint: "to see the whole answer: authctl whoami --json")
+          .failed, "\(choice.profile.name): the server did not return an account name",
+          hint: "to see the whole answer, run: authctl whoami --json")
         : Failure(
-          .failed, "\(choice.profile.name): a token of a variable has no account",
+          .failed, "\(choice.profile.name): a token from a variable has no account",
           hint: offline && choice.profile.recipe.whoami != nil
-            ? "without --offline the server tells it"
-            : "the recipe has no whoami that could tell it")
+            ? "leave out --offline to ask the server"
+            : "to ask the server, add [whoami] to the profile")
     } else {
       try app.console.out(DisplayText.oneLine(account))
     }

@@ -69,10 +69,13 @@ struct CheckReport {
       }
       let start =
         painted(Self.padded(word(check.result), to: Self.resultWidth), colour(check.result))
-        + Self.padded(name, to: width)
-      let pieces = Console.wrapped(shown(check.detail), indent: margin.utf8.count)
-      text.append(start + (pieces.first ?? ""))
-      text += pieces.dropFirst().map { margin + $0 }
+        + name
+      var pieces = Console.wrapped(shown(check.detail), indent: margin.utf8.count)[...]
+      // A longer name has a line of its own.
+      let room = width - Table.width(of: name)
+      text.append(
+        room > 0 ? start + String(repeating: " ", count: room) + (pieces.popFirst() ?? "") : start)
+      text += pieces.map { margin + $0 }
       if let hint = check.hint { text += Self.fix(shown(hint), margin) }
     }
     return text
@@ -81,7 +84,7 @@ struct CheckReport {
   /// Breaks a hint only between clauses: a command stays whole, however long, so that it can be
   /// copied.
   private static func fix(_ hint: String, _ margin: String) -> [String] {
-    let start = margin + "mend: "
+    let start = margin + "fix: "
     var clauses = [""]
     for word in hint.split(separator: " ", omittingEmptySubsequences: false) {
       clauses[clauses.count - 1] += (clauses.last == "" ? "" : " ") + word
@@ -132,7 +135,7 @@ struct CheckReport {
 
   private var summary: String {
     let (failures, warnings) = (count(.fail), count(.warn))
-    if failures == 0, warnings == 0 { return "All is well." }
+    if failures == 0, warnings == 0 { return "No problems found." }
     return "\(failures) failed, \(warnings) warning\(warnings == 1 ? "" : "s")."
   }
 }

@@ -56,15 +56,16 @@ struct DoctorChecks {
       let shown = app.profiles.shown(folder)
       guard try Self.excludes(folder + "/locks") else {
         checks.add(
-          .state, .fail, "\(shown): locks do not exclude: two processes could renew at once",
-          hint: "AUTHCTL_STATE_DIR names a folder on a local disk")
+          .state, .fail,
+          "\(shown): file locks do not work: two processes could renew a session at once",
+          hint: "set AUTHCTL_STATE_DIR to a folder on a local disk")
         return
       }
       guard access(folder, W_OK) == 0 else {
         checks.add(
           .state, .warn,
-          "\(shown) cannot be written; locks are in /run/user/\(geteuid())/authctl",
-          hint: "AUTHCTL_STATE_DIR names another folder")
+          "\(shown) is not writable; locks are in /run/user/\(geteuid())/authctl",
+          hint: "set AUTHCTL_STATE_DIR to another folder")
         return
       }
       var status = stat()
@@ -102,9 +103,9 @@ struct DoctorChecks {
   private mutating func store() {
     let store: any SessionStore
     do throws(Failure) { store = try app.store(mayPrompt: false) } catch {
-      storeProblem = "the store is not known"
+      storeProblem = "the store is unknown"
       if configIsWrong {
-        checks.add(.store, .skipped, "not looked at: the configuration is wrong")
+        checks.add(.store, .skipped, "not checked: the configuration has a mistake")
       } else {
         checks.add(Check(.store, error))
       }
@@ -130,8 +131,8 @@ struct DoctorChecks {
       return
     }
     guard let place else {
-      storeProblem = "there is no bus"
-      checks.add(.store, .skipped, "not looked at: there is no bus")
+      storeProblem = "there is no D-Bus session"
+      checks.add(.store, .skipped, "not checked: there is no D-Bus session")
       return
     }
     let rest = findings.filter { $0.subject != place.subject }.compactMap(\.brief)
@@ -177,8 +178,8 @@ struct DoctorChecks {
     let standard = (try? app.config())?.defaultProfile
     guard let name = wanted ?? standard ?? (names.count == 1 ? names[0] : nil) else {
       checks.add(
-        .profile, .skipped, "none chosen; there are \(names.joined(separator: ", "))",
-        hint: "-p NAME, or --all")
+        .profile, .skipped, "several profiles and no default: \(names.joined(separator: ", "))",
+        hint: "use -p NAME or --all")
       return
     }
     if names.contains(name) { return reportMistaken(name) }
@@ -190,7 +191,7 @@ struct DoctorChecks {
 
   /// Skips a profile whose mistakes are reported with the configuration.
   private mutating func reportMistaken(_ name: String) {
-    checks.add(.profile, .skipped, "not looked at: there is a mistake in its file", profile: name)
+    checks.add(.profile, .skipped, "not checked: its file has a mistake", profile: name)
   }
 
   // MARK: The server
@@ -208,7 +209,7 @@ struct DoctorChecks {
       return
     }
     let probe = app.http(for: profile, base: base.origin).probe(base)
-    let proxy = probe.proxy.map { ", by the proxy \($0.host) (\($0.source))" } ?? ""
+    let proxy = probe.proxy.map { ", through the proxy \($0.host) (\($0.source))" } ?? ""
     if let failure = probe.failure {
       checks.add(
         .reach, .fail, failure.message + proxy, hint: Self.fix(failure, probe, base),
@@ -243,13 +244,13 @@ struct DoctorChecks {
   /// Returns a hint for `doctor`: a failure's own hint is for other commands (`-m`, `--cacert`).
   private static func fix(_ failure: Failure, _ probe: ServerProbe, _ base: WebURL) -> String? {
     switch failure.kind {
-    case .timeout: return "network.connect_timeout = 30 in the profile waits longer"
+    case .timeout: return "set network.connect_timeout = 30 in the profile to wait longer"
     case .tls where failure.tlsProblem == .expired:
-      return "a new certificate at the server, or the right time here: timedatectl set-ntp true"
+      return "renew the certificate, or correct this machine's clock"
     case .tls where failure.tlsProblem == .notYetValid:
       return "timedatectl set-ntp true"
     case .tls where failure.url != nil:
-      return "the authority that signed its certificate, in network.ca_file of the profile"
+      return "to trust its authority, set network.ca_file in the profile"
     case .network:
       let ofProfile = probe.proxy.flatMap { $0.isOfProfile ? $0.host : nil }
       return DisplayText.shellCommand(
@@ -265,7 +266,8 @@ struct DoctorChecks {
     guard left > 0 else { return }
     checks.add(
       .certificate, left < 14 * 86_400 ? .warn : .ok,
-      "certificate ends in \(Timestamp.spoken(left)) (\(end.localText().prefix(10)))", profile: name
+      "certificate expires in \(Timestamp.spoken(left)) (\(end.localText().prefix(10)))",
+      profile: name
     )
   }
 
@@ -278,15 +280,15 @@ struct DoctorChecks {
     }
     // A Date has whole seconds, and the answer took some time.
     guard abs(difference) > 30 else {
-      checks.add(.clock, .ok, "this clock agrees with the server's", profile: name)
+      checks.add(.clock, .ok, "this machine's clock matches the server's", profile: name)
       return
     }
     let span = Timestamp.spoken(abs(difference))
     checks.add(
       .clock, .warn,
       difference > 0
-        ? "this clock is \(span) behind the server's: tokens end early"
-        : "this clock is \(span) ahead of the server's: tokens seem to end early",
+        ? "this machine's clock is \(span) behind the server's: tokens expire early"
+        : "this machine's clock is \(span) ahead of the server's: tokens seem to expire early",
       hint: "timedatectl set-ntp true", profile: name)
   }
 
@@ -294,11 +296,11 @@ struct DoctorChecks {
 
   mutating func session(of profile: Profile) {
     if let variable = app.tokenVariable(of: profile) {
-      reportSession(profile, .ok, "\(variable) gives the token")
+      reportSession(profile, .ok, "the token is from \(variable)")
       return
     }
     if let storeProblem {
-      reportSession(profile, .skipped, "not looked at: \(storeProblem)")
+      reportSession(profile, .skipped, "not checked: \(storeProblem)")
       return
     }
     switch sessions {
@@ -321,8 +323,8 @@ struct DoctorChecks {
     case .valid:
       let left = row.secondsLeft.map { ", \(Timestamp.spoken($0)) left" } ?? ""
       reportSession(
-        profile, .ok, "\(account): valid\(left)\(row.isRefreshable ? ", renews itself" : "")")
-    case .refreshable: reportSession(profile, .ok, "\(account): renews itself")
+        profile, .ok, "\(account): valid\(left)\(row.isRefreshable ? ", renewable" : "")")
+    case .refreshable: reportSession(profile, .ok, "\(account): expired, renewable")
     case .expired:
       let ago = row.secondsLeft.map { " \(Timestamp.spoken(-$0)) ago" } ?? ""
       reportSession(profile, .warn, "\(account): expired\(ago)", hint: row.loginCommand)

@@ -88,7 +88,7 @@ struct Completion {
     if !known.isEmpty {
       for next in known { offer(next.name, next.configuration.abstract, if: typed) }
       guard path.isEmpty else { return }
-      let others = isHelp ? Topics.summaries : [("help", "About a command or a topic.")]
+      let others = isHelp ? Topics.summaries : [("help", "Show help for a command or a topic.")]
       for (name, summary) in others { offer(name, summary, if: typed) }
       return
     }

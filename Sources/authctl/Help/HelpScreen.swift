@@ -11,18 +11,18 @@ enum HelpScreen {
       lines += ["", heading(group.name)]
       lines += rows(group.subcommands.map { ($0.name, $0.configuration.abstract) })
     }
-    lines += ["", "HELP ABOUT"] + rows(Topics.summaries)
+    lines += ["", "HELP TOPICS"] + rows(Topics.summaries)
     lines += [
       "",
-      "OPTIONS OF EVERY COMMAND",
-      "  -p, --profile NAME|FILE  which API        -v, --verbose   tell what happens",
-      "  -u, --username NAME      which account    -q, --quiet     errors alone",
-      "      --store NAME         where it is      --no-input      never ask",
-      "      --errors json        errors as JSON   --trust         trust its file",
+      "GLOBAL OPTIONS",
+      "  -p, --profile NAME|FILE  the profile      -v, --verbose   show what happens",
+      "  -u, --username NAME      the account      -q, --quiet     only errors",
+      "      --store NAME         session store    --no-input      never ask",
+      "      --errors json        errors as JSON   --trust         trust the profile",
       "      --color WHEN         auto, always, never",
-      "  -h                       usual options    --help          the manual page",
+      "  -h                       short help       --help          manual page",
       "",
-      "authctl help COMMAND    the whole of it         authctl --version",
+      "For details, run authctl help COMMAND or authctl help TOPIC.",
     ]
     return lines.joined(separator: "\n")
   }

@@ -36,12 +36,12 @@ enum Overview {
     if let chosen, signedOut.contains(chosen) {
       steps.add([pad("authctl login"), "sign in to \(chosen) (*)"])
     } else if let chosen {
-      steps.add([pad("authctl get /PATH"), "a request to \(chosen) (*)"])
+      steps.add([pad("authctl get /PATH"), "send a request to \(chosen) (*)"])
     } else {
-      steps.add([pad("authctl get -p NAME /PATH"), "a request"])
+      steps.add([pad("authctl get -p NAME /PATH"), "send a request"])
     }
-    steps.add([pad("authctl login URL"), "another API;  -u NAME: another account"])
-    steps.add([pad("authctl help"), "all commands"])
+    steps.add([pad("authctl login URL"), "sign in to another API (-u: another account)"])
+    steps.add([pad("authctl help"), "list all commands"])
     try app.console.out(steps)
     return 0
   }
@@ -50,10 +50,10 @@ enum Overview {
     let names = [row.profile ?? "?", row.account ?? "?"]
     switch row.state {
     case .locked: return names + ["locked", Suggestion.unlockStore.command ?? ""]
-    case .refreshable: return names + ["renews itself", ""]
+    case .refreshable: return names + ["expired, renewable", ""]
     case .valid:
       let left = row.secondsLeft.map { ", \(Timestamp.spoken($0)) left" } ?? ""
-      return names + ["valid\(left)\(row.isRefreshable ? ", renews itself" : "")", ""]
+      return names + ["valid\(left)\(row.isRefreshable ? ", renewable" : "")", ""]
     case .refused:
       return names + ["refused", row.profile.flatMap { Suggestion.login($0).command } ?? ""]
     case .expired:
@@ -67,11 +67,11 @@ enum Overview {
   }
 
   private static let welcome = """
-    authctl signs in to an HTTP API once; then scripts and you send requests.
+    authctl signs in to an HTTP API once, then sends requests with the session.
 
-      authctl login https://api.example.com    sign in; asks what it needs
-      authctl get /me                          a request, signed in
-      authctl status                           who is signed in, how long
+      authctl login https://api.example.com    sign in
+      authctl get /me                          send a request
+      authctl status                           list sessions
 
     All commands: authctl help        Manual: man authctl
     """

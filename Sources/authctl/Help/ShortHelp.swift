@@ -71,14 +71,15 @@ struct ShortHelp {
   }
 
   private static let more = [
-    ("authctl COMMAND -h", "the usual options of a command"),
-    ("authctl help COMMAND", "all of it"), ("authctl help", "all commands and topics"),
+    ("authctl COMMAND -h", "common options of a command"),
+    ("authctl help COMMAND", "all options of a command"),
+    ("authctl help", "all commands and topics"),
   ]
 
   private static func group(_ command: any ParsableCommand.Type, _ name: String) -> [String] {
     [command.configuration.abstract, "", "Usage: authctl \(name) COMMAND", "", "Commands:"]
       + rows(command.configuration.subcommands.map { ($0.name, $0.configuration.abstract) })
-      + [""] + rows([("authctl help \(name)", "more about \(name)")])
+      + [""] + rows([("authctl help \(name)", "details")])
   }
 
   // MARK: - The long form, read
@@ -131,7 +132,7 @@ struct ShortHelp {
     if !examples.isEmpty { lines += ["", "Examples:"] + examples }
     let shown = chosen(for: name).map { ($0.label, $0.summary) }
     if !shown.isEmpty { lines += ["", "Options:"] + Self.rows(shown) }
-    return lines + [""] + Self.rows([("authctl help \(name)", "all options and more")])
+    return lines + [""] + Self.rows([("authctl help \(name)", "all options and details")])
   }
 
   private func chosen(

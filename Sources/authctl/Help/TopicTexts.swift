@@ -3,12 +3,12 @@
 extension Topics {
   /// The topics by name, each with a summary.
   static let summaries = [
-    ("ci", "without terminal, desktop or keyring"),
-    ("environment", "every variable that is read"),
-    ("exit-codes", "what a script can tell by $?"),
-    ("pages", "lists that come in pages: --paginate"),
-    ("recipes", "how to tell authctl about your API"),
-    ("retry", "what fails in passing: --retry, --rate"),
+    ("ci", "CI, cron and containers: no terminal, no keyring"),
+    ("environment", "environment variables"),
+    ("exit-codes", "exit codes"),
+    ("pages", "lists in pages: --paginate"),
+    ("recipes", "how to describe your API"),
+    ("retry", "retries and rate limits: --retry, --rate"),
   ]
 
   /// Returns the text of a topic; nil if there is no such topic.
@@ -22,130 +22,135 @@ extension Topics {
   }
 
   private static let exitCodes = """
-    Exit codes: what a script can tell by $?
+    Exit codes
 
-      0            Done.
-      1            Failed otherwise: a file, a stream; or a check said no.
+      0            Success.
+      1            Any other failure: a file, a stream, or a check that failed.
       2            The command line or a configuration file is wrong.
-      3, 4, 5      The last HTTP answer was 3xx, 4xx, 5xx; --ok makes it 0.
+      3, 4, 5      The last HTTP answer was 3xx, 4xx or 5xx; --ok makes it 0.
       6            Too many redirects.
-      7            Network: name not found, refused, reset, unreachable.
+      7            Network: name not found, connection refused or reset, host
+                   unreachable.
       8            TLS: certificate or handshake.
-      9            A time limit ran out.
-      10           Not signed in, or input is needed and nobody may be asked.
-      11           The session has expired or was refused, and could not be
-                   renewed: sign in again.
-      12           The secret store is locked, missing, or did not answer.
-      13           Refused to send the credential there: another origin, or
-                   clear http.
+      9            A time limit was reached.
+      10           Not signed in, or input is required and authctl must not ask.
+      11           The session has expired or was refused, and authctl could not
+                   renew it: sign in again.
+      12           The secret store is locked or missing, or did not answer.
+      13           authctl refused to send the credential to another origin, or
+                   over plain HTTP.
       14           The server refused these credentials.
-      15           The answer to a sign-in was not understood; its shape is told,
-                   names and types alone.
-      125          exec: authctl failed before the program, except for 13 and
-                   the code of a --login that failed.
-      126, 127     exec: the program is not executable, or not found.
-      128+N        Ended by signal N: 130 is Ctrl-C.
+      15           authctl did not understand the answer to a sign-in. The error
+                   lists the names in the answer and their types, no values.
+      125          exec: authctl failed before it started the program, except with
+                   13 or the code of a --login that failed.
+      126, 127     exec: the program is not executable, or was not found.
+      128+N        Signal N ended authctl; 130 is Ctrl-C.
 
-    exec ends with its program's own status. Of several results the highest code
-    counts. A 401 with a credential is 11, after one renewal; --anonymous makes
-    it 4.
+    If exec runs its program, it exits with the program's status. Of several
+    results, the highest code counts. A 401 to a request with a credential is 11,
+    after one renewal; with --anonymous it is 4.
 
-    With --errors json, or AUTHCTL_ERRORS=json, the error is one line of JSON on
-    standard error, and its "code" tells more than the number.
+    With --errors json or AUTHCTL_ERRORS=json, an error is one line of JSON on
+    standard error. Its "code" is more specific than the exit code.
     """
 
   private static let environment = """
-    Environment: every variable that is read
+    Environment variables
 
-    What to work with; an option of the same meaning comes first:
+    Settings; an option with the same meaning takes precedence:
 
       AUTHCTL_PROFILE           The profile: a name, or a file with a slash.
-      AUTHCTL_URL               An API without a profile; the origin of
+      AUTHCTL_URL               An API without a profile, or the origin of
                                 AUTHCTL_TOKEN.
       AUTHCTL_USERNAME          The account.
       AUTHCTL_STORE             secret-service, file or plaintext.
-      AUTHCTL_NO_INPUT          1: never ask, end with 10 instead.
+      AUTHCTL_NO_INPUT          1: never ask; exit with 10 instead.
       AUTHCTL_TRUST             1: trust the profile's file, as --trust does.
-      AUTHCTL_ERRORS            json: errors as one line of JSON.
+      AUTHCTL_ERRORS            json: print errors as one line of JSON.
 
-    Secrets; never handed on to a program that authctl starts:
+    Secrets; authctl never passes them to programs that it starts:
 
-      AUTHCTL_PASSWORD          The password. Likewise AUTHCTL_OTP,
-                                AUTHCTL_CLIENT_SECRET, AUTHCTL_APP_KEY and
-                                AUTHCTL_PROXY_USER, which a proxy named by a
-                                file in place does not get.
-      AUTHCTL_TOKEN             An access token instead of a stored session, for
-                                one origin: that of AUTHCTL_URL, else of the
-                                profile that is named, default or the only one.
-      AUTHCTL_TOKEN_FOR_NAME    The same for the profile NAME; comes first. A
-                                name that fits two profiles serves neither.
-      AUTHCTL_TOKEN_FILE        A file that holds the token, read at each use.
-      AUTHCTL_STORE_KEY_FILE    The key of the store "file".
-      AUTHCTL_STORE_PASSPHRASE  Its passphrase instead.
-      CREDENTIALS_DIRECTORY     Of systemd: authctl-store-key in it is the key.
+      AUTHCTL_PASSWORD          The password. AUTHCTL_OTP, AUTHCTL_CLIENT_SECRET
+                                and AUTHCTL_APP_KEY work in the same way, and
+                                AUTHCTL_PROXY_USER, which is not sent to a proxy
+                                that a file in place names.
+      AUTHCTL_TOKEN             An access token to use instead of a stored
+                                session, for one origin: that of AUTHCTL_URL,
+                                otherwise that of the profile from -p,
+                                AUTHCTL_PROFILE or default_profile, otherwise
+                                that of the only profile.
+      AUTHCTL_TOKEN_FOR_NAME    An access token for the profile NAME. It takes
+                                precedence. If it matches two profiles, it is
+                                used for neither.
+      AUTHCTL_TOKEN_FILE        A file with the token, read at each use.
+      AUTHCTL_STORE_KEY_FILE    A file with the key of the store "file".
+      AUTHCTL_STORE_PASSPHRASE  A passphrase for the store "file".
+      CREDENTIALS_DIRECTORY     Set by systemd; its file authctl-store-key has
+                                the key of the store "file".
 
-    Where things are:
+    Folders:
 
-      AUTHCTL_CONFIG_DIR        Profiles and config.toml; else authctl in
-                                XDG_CONFIG_HOME, else ~/.config/authctl.
-      AUTHCTL_STATE_DIR         Locks, trusted files and the store "file"; else
-                                authctl in XDG_STATE_HOME, else
-                                ~/.local/state/authctl.
-      XDG_CACHE_HOME            The paths that completion offers are in authctl
-                                there, else in ~/.cache/authctl.
-      XDG_RUNTIME_DIR           The folder of exec --file.
-      DBUS_SESSION_BUS_ADDRESS  The bus of the keyring; unset, the socket bus in
-                                /run/user/UID.
+      AUTHCTL_CONFIG_DIR        Profiles and config.toml; the default is authctl
+                                in XDG_CONFIG_HOME or in ~/.config.
+      AUTHCTL_STATE_DIR         Locks, trusted files and the store "file"; the
+                                default is authctl in XDG_STATE_HOME or in
+                                ~/.local/state.
+      XDG_CACHE_HOME            Its folder authctl has paths for completion; the
+                                default is ~/.cache.
+      XDG_RUNTIME_DIR           The folder for exec --file.
+      DBUS_SESSION_BUS_ADDRESS  The bus of the keyring; the default is the socket
+                                /run/user/UID/bus.
 
-    What other programs know too:
+    Variables of other programs:
 
-      http_proxy, HTTPS_PROXY   Proxies. Likewise ALL_PROXY and NO_PROXY.
-      CURL_CA_BUNDLE            Authorities to trust, and no others. Likewise
-                                SSL_CERT_FILE and SSL_CERT_DIR.
-      NO_COLOR                  No colours. CLICOLOR=0: none on a terminal;
-                                CLICOLOR_FORCE=1: always. --color beats them.
-      PAGER                     Shows help that has no manual page on a terminal,
-                                and nothing else (less).
+      http_proxy, HTTPS_PROXY   Proxies; also ALL_PROXY and NO_PROXY.
+      CURL_CA_BUNDLE            Trust only these authorities; also SSL_CERT_FILE
+                                and SSL_CERT_DIR.
+      NO_COLOR                  Use no colors. CLICOLOR=0: none on a terminal;
+                                CLICOLOR_FORCE=1: always. --color takes
+                                precedence.
+      PAGER                     The pager for help without a manual page, on a
+                                terminal; the default is less.
 
-    To the program that it runs, exec gives AUTHCTL_URL and AUTHCTL_PROFILE, and
-    AUTHCTL_TOKEN or what its options ask for: with --file AUTHCTL_TOKEN_FILE,
-    BEARER_TOKEN_FILE and AUTHCTL_TOKEN_DIR. Other tokens are taken out of its
-    environment.
+    exec sets AUTHCTL_URL, AUTHCTL_PROFILE and AUTHCTL_TOKEN for its program, or
+    what its options ask for; with --file AUTHCTL_TOKEN_FILE, BEARER_TOKEN_FILE and
+    AUTHCTL_TOKEN_DIR. It removes other tokens from the environment.
     """
 
   private static let recipes = """
-    Recipes: how to tell authctl about your API
+    How to describe your API
 
-    A profile is one API: where it is, and how it wants to be spoken to. Most
-    APIs need no recipe of yours:
+    A profile describes one API: where it is, how to sign in, and how to send
+    requests. For most APIs, authctl has the settings:
 
-      authctl login https://api.example.com     looks, tells what it found, asks
-      authctl profile presets                   the kinds of API that are known
-      authctl login URL --preset simplejwt      says which
-      authctl login --from-curl line.txt        from a copied line of curl
+      authctl login https://api.example.com     detect the settings, and ask
+      authctl profile presets                   list the kinds of API
+      authctl login URL --preset simplejwt      choose one
+      authctl login --from-curl line.txt        use a copied curl command
 
-    Otherwise say what you know; the rest has usual values:
+    Otherwise, describe what is special; everything else has a default:
 
-      --body JSON      what is sent to sign in, with {username} and {password}
+      --body JSON      the body of the sign-in, with {username} and {password}
       --form           the body is a form: --body 'user={username}&pw={password}'
-      --token-at AT    where the answer keeps the token: /data/token (a JSON
+      --token-at AT    where the answer has the token: /data/token (a JSON
                        Pointer), header:X-Token, cookie:sid, body
-      --send HEADER    how a request carries it: 'X-Token: {access_token}'
+      --send HEADER    the header that carries the token: 'X-Token: {access_token}'
       --set KEY=VALUE  any other key: login.path=/auth, refresh.path=/refresh
 
       authctl profile add shop https://api.shop.example --set login.path=/auth \\
         --body '{"user":"{username}","pw":"{password}"}' --token-at /data/jwt
 
-    Then look at what came of it:
+    Then check the result:
 
-      authctl profile show shop --all    each value, and where it is from
+      authctl profile show shop --all    each value and where it comes from
       authctl profile check shop         every mistake, with line and column
-      authctl login -p shop -v           what is sent and answered, secrets masked
+      authctl login -p shop -v           what is sent and received, secrets masked
 
-    A sign-in whose answer is not understood ends with 15 and prints the shape of
-    the answer, names and types alone: what --token-at needs.
+    If authctl does not understand the answer to a sign-in, it exits with 15 and
+    lists the names in the answer and their types. Use them for --token-at.
 
-    One-time codes, CSRF tokens, cookies, several headers, further origins: all
-    keys, with examples, are in authctl-profile(5).
+    authctl-profile(5) has all keys, with examples: one-time codes, CSRF tokens,
+    cookies, several headers, further origins.
     """
 }

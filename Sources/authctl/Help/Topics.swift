@@ -4,27 +4,27 @@ enum Topics {
     "ci": """
     authctl in CI, cron and containers: no terminal, no desktop, no keyring
 
-    Nothing is asked there: a command that would have to ends with 10 and says what
-    would have given it. --no-input or AUTHCTL_NO_INPUT=1 say so everywhere. A
-    keyring that is missing or locked ends with 12.
+    Without a terminal, authctl never asks. If something is missing, it exits with
+    10 and says how to give it. --no-input or AUTHCTL_NO_INPUT=1 turns questions
+    off on a terminal too. If the keyring is missing or locked, it exits with 12.
 
-    One step needs no store. A session for one program, ended after it:
+    One step needs no store. This session ends with the program:
 
       AUTHCTL_PASSWORD=... \\
         authctl exec --login -p ./ci/shop.toml -u ci -- make deploy
 
-    A token that is there already needs no profile either:
+    If you already have a token, you need no profile either:
 
       AUTHCTL_URL=https://api.shop.example AUTHCTL_TOKEN=... authctl get /orders
 
-    AUTHCTL_TOKEN serves one origin: that of AUTHCTL_URL, else of the profile that
-    -p, AUTHCTL_PROFILE or default_profile names, else of the only profile.
-    AUTHCTL_TOKEN_FILE names a file that holds the token and is read at each use;
-    AUTHCTL_TOKEN_FOR_NAME serves the profile NAME and comes first; where it fits
-    two profiles (my-shop and my.shop), it serves neither.
+    AUTHCTL_TOKEN is sent only to one origin: that of AUTHCTL_URL, otherwise that
+    of the profile from -p, AUTHCTL_PROFILE or default_profile, otherwise that of
+    the only profile. AUTHCTL_TOKEN_FILE names a file with the token, read at each
+    use. AUTHCTL_TOKEN_FOR_NAME is for the profile NAME and takes precedence. If it
+    matches two profiles (my-shop and my.shop), it is used for neither.
 
-    Several steps share a session in sealed files, below AUTHCTL_STATE_DIR
-    (~/.local/state/authctl). They need a key, made in the job:
+    Several steps share a session in encrypted files in AUTHCTL_STATE_DIR (default
+    ~/.local/state/authctl). They require a key, which the job can create:
 
       (umask 077; head -c 32 /dev/urandom >/secure/authctl.key)
       export AUTHCTL_STORE=file AUTHCTL_STORE_KEY_FILE=/secure/authctl.key
@@ -33,65 +33,69 @@ enum Topics {
       authctl get -p ./ci/shop.toml -u ci /orders
       authctl logout -p ./ci/shop.toml -u ci
 
-    The key is 32 bytes, 64 hex digits or 44 base64 characters, in a file that only
-    its owner can read; AUTHCTL_STORE_PASSPHRASE gives a passphrase instead, and a
-    service of systemd the credential authctl-store-key. AUTHCTL_STORE=plaintext
-    seals nothing, and warns of it at each login.
+    The key has 32 bytes, 64 hex digits or 44 base64 characters, in a file that
+    only its owner can read. Instead, you can set AUTHCTL_STORE_PASSPHRASE, or give
+    a systemd service the credential authctl-store-key. AUTHCTL_STORE=plaintext
+    does not encrypt the files and warns at each sign-in.
 
-    A job of cron signs in again by itself, where the session cannot be renewed,
-    when it was made with: authctl login --password-command CMD --keep-command
+    In a cron job, authctl can sign in again by itself when a session cannot be
+    renewed. Sign in once with: authctl login --password-command CMD --keep-command
 
-    GitHub and GitLab mask the secrets that they gave, and no token that the job
-    got at the API: echo "::add-mask::$(authctl token)" does that on GitHub.
+    GitHub and GitLab mask the secrets that they gave to the job, but not a token
+    that the job gets from the API. On GitHub, mask it yourself:
+    echo "::add-mask::$(authctl token)"
 
-    Errors are one line of JSON with AUTHCTL_ERRORS=json. Whole recipes for GitHub
-    Actions, GitLab CI, cron, systemd and Docker, and the exit codes: README.md.
+    With AUTHCTL_ERRORS=json, errors are one line of JSON. README.md has complete
+    examples for GitHub Actions, GitLab CI, cron, systemd and Docker.
     """,
     "pages": """
-    authctl get --paginate: lists that come in pages
+    authctl get --paginate: lists in pages
 
-      authctl get /items --paginate                     each page as it came
+      authctl get /items --paginate                     each page as received
       authctl get /items --paginate --slurp             [page, page, ...]
       authctl get /items --paginate --each /data        one element per line
-      authctl get /items --paginate --next /links/next  the next URL is in a body
+      authctl get /items --paginate --next /links/next  the next URL is in the body
       authctl get /items --paginate --next-cursor /meta/cursor=after
 
-    Without --next and --next-cursor the profile's [pages] says where the next page
-    is told; without that it is the header Link with rel=next, or a key that has no
-    other meaning: @odata.nextLink, _links.next.href, and links.next of JSON:API.
-    What was said is all that is looked at. A URL in a body is relative to the
-    page's own. Null, false, an empty text or nothing there ends the list.
+    --next and --next-cursor say where the next page is. Without them, authctl uses
+    [pages] of the profile. Without that, it uses the header Link with rel=next, or
+    @odata.nextLink, _links.next.href, or links.next of JSON:API in the body. If
+    you or the profile name a place, authctl looks only there. A URL in a body can
+    be relative to the page. If the value is null, false, empty or missing, the
+    list ends.
 
-    --slurp writes nothing before all pages have come, and holds them until then,
-    256 MiB at most; otherwise one page is held, of 64 MiB at most. --each works on
-    a single answer too; its numbers keep their digits. -o takes all pages into one
-    file, -i shows the head of each.
+    --slurp keeps all pages in memory and prints them at the end; the limit is
+    256 MiB. Otherwise authctl keeps one page, of at most 64 MiB. --each also works
+    with a single answer; its numbers keep their digits. -o writes all pages to one
+    file, and -i prints the headers of each page.
 
-    A page that fails ends the run with its own code, behind the pages before it.
-    So does, with 13, a next page of another origin, one in clear behind one in
-    TLS, and one that was fetched already. Then --slurp and -o write nothing. With
-    --each and --slurp the failed answer goes to standard error.
+    If a page fails, authctl prints the pages before it and exits with the code of
+    the failure. It exits with 13 if the next page is at another origin, changes
+    from https to http, or was already fetched. After a failure, --slurp and -o
+    write nothing. With --each and --slurp, the failed answer goes to standard
+    error.
     """,
     "retry": """
-    authctl get --retry N: what fails in passing is asked for again
+    authctl get --retry N: retry after a temporary failure
 
       authctl get /items --retry 3
       authctl get /items --retry 8 --retry-max-time 10m
       authctl put /items/1 --json @item.json --retry 3 --retry-all-methods
       authctl get /items --paginate --rate 20/s
 
-    Sent again are GET and HEAD, all methods with --retry-all-methods: after 408,
-    429, 500, 502, 503, 504, also where --ok names them, and when the connection
-    fails or no answer comes in time. Not once a part of the answer was written;
-    a file of -o is begun anew.
+    authctl retries GET and HEAD, and with --retry-all-methods all methods, after
+    408, 429, 500, 502, 503 and 504 (also if --ok names them), and if the
+    connection fails or no answer comes in time. It does not retry once it has
+    printed a part of the answer. With -o, it writes the file again from the start.
 
-    The wait is what Retry-After says, else 1, 2, 4 ... 60 seconds, a fifth more or
-    less. An answer that asks for more than 60 seconds is taken as it is;
-    --retry-max-time allows more, and begins no try after that time. -m covers all:
-    a wait that it does not leave time for is not begun.
+    authctl waits as long as Retry-After says, otherwise 1, 2, 4 ... 60 seconds, up
+    to a fifth more or less. If the server asks for more than 60 seconds, authctl
+    does not retry. --retry-max-time permits longer waits, and no retry starts
+    after that time. -m limits the total time: authctl does not start a wait that
+    would exceed it.
 
-    Sign-ins and renewals are never sent again by it, and the repeat after a 401 is
-    no retry. --rate spaces the beginnings of pages and tries.
+    authctl never retries a sign-in or a renewal. The second request after a 401 is
+    not a retry. --rate limits how often pages and retries start.
     """,
   ]
 }

@@ -26,7 +26,7 @@ struct HelperCredential {
         let url = try keeper.api.url(for: target)
         guard !URLText.isAbsolute(target) || Origin(canonicalStartOf: target) == url.origin else {
           throw Failure(
-            .originRefused, "the target's host is not written in its plain form",
+            .originRefused, "the target's host is not in canonical form",
             hint: "write \(url.origin)")
         }
         try keeper.check(url, for: session)
@@ -158,7 +158,7 @@ struct HelperCredential {
     let isFit = value.utf8.allSatisfy { (0x20...0x7E).contains($0) && !forbidden.utf8.contains($0) }
     guard isFit, !value.isEmpty else {
       throw Failure(
-        .failed, "the credential holds a character that cannot be handed out in this form")
+        .failed, "the credential contains a character that this format does not allow")
     }
   }
 

@@ -66,10 +66,11 @@ struct AsCurl {
 
   private static func argument(_ body: [UInt8]) throws(Failure) -> [UInt8] {
     guard !body.contains(0) else {
-      throw Failure(.usage, "--as-curl: the body holds a NUL byte, which no argument can")
+      throw Failure(
+        .usage, "--as-curl: the body contains a NUL byte, which an argument cannot contain")
     }
     guard body.count <= longestWord else {
-      throw Failure(.usage, "--as-curl: the body is longer than an argument may be (128 KiB)")
+      throw Failure(.usage, "--as-curl: the body is larger than 128 KiB, the limit of an argument")
     }
     return body
   }
@@ -78,19 +79,19 @@ struct AsCurl {
     let profile = choice.profile
     guard profile.file != nil else {
       throw Failure(
-        .usage, "--as-curl: authctl helper curl-config needs a profile, and AUTHCTL_URL is none",
+        .usage, "--as-curl requires a profile; AUTHCTL_URL is not one",
         hint: "authctl profile add NAME \(choice.profile.url)")
     }
     guard !profile.recipe.session.keepPassword, profile.recipe.request.isOneHeader(for: method)
     else {
       throw Failure(
         .usage,
-        "--as-curl: curl cannot be given what carries a session of \(profile.name): "
+        "--as-curl does not support the session of \(profile.name): it "
           + (profile.recipe.session.keepPassword
-            ? "a password"
+            ? "is a password"
             : profile.recipe.request.carryingParameters.isEmpty
-              ? "more than one header with the token" : "a parameter of the URL"),
-        hint: "--dry-run shows the request")
+              ? "needs more than one header" : "is in a parameter of the URL"),
+        hint: "use --dry-run to print the request")
     }
     var words = ["authctl", "helper", "curl-config", "-p", profile.name]
     if let name = app.globals.username { words += ["-u", name] }

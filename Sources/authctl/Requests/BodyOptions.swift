@@ -8,40 +8,42 @@ struct BodyOptions: ParsableArguments {
   @Option(
     name: [.customShort("d", allowingJoined: true), .customLong("data")],
     parsing: .unconditionalSingleValue,
-    help: ArgumentHelp("Send form data, or @FILE without its line ends.", valueName: "data"))
+    help: ArgumentHelp("Send form data, or @FILE without its line breaks.", valueName: "data"))
   var data: [OrderedArgument] = []
 
   @Option(
     name: .customLong("data-raw"), parsing: .unconditionalSingleValue,
-    help: ArgumentHelp("Send form data in which @ has no meaning.", valueName: "data"))
+    help: ArgumentHelp("Send form data; @ has no special meaning.", valueName: "data"))
   var dataRaw: [OrderedArgument] = []
 
   @Option(
     name: .customLong("data-binary"), parsing: .unconditionalSingleValue,
-    help: ArgumentHelp("Send data, or @FILE byte for byte.", valueName: "data"))
+    help: ArgumentHelp("Send data, or @FILE, unchanged.", valueName: "data"))
   var dataBinary: [OrderedArgument] = []
 
   @Option(
     name: .customLong("data-urlencode"), parsing: .unconditionalSingleValue,
     help: ArgumentHelp(
-      "Send data encoded for a form: NAME=TEXT, NAME@FILE or TEXT.", valueName: "data"))
+      "Send URL-encoded form data: NAME=TEXT, NAME@FILE or TEXT.", valueName: "data"))
   var dataURLEncode: [OrderedArgument] = []
 
   @Option(
     name: .customLong("json"), parsing: .unconditionalSingleValue,
-    help: ArgumentHelp("Send a JSON body, or @FILE, checked first.", valueName: "data"))
+    help: ArgumentHelp(
+      "Send a JSON body, or @FILE; authctl checks the JSON first.", valueName: "data"))
   var json: [String] = []
 
   @Option(
     name: .customLong("field"), parsing: .unconditionalSingleValue,
     help: ArgumentHelp(
-      "Add a field to a JSON body, or to the query of a GET. true, false, null and integers keep their JSON type; @FILE reads the value from a file.",
+      "Add a field to a JSON body or to a GET's query. true, false, null and integers keep their JSON type; @FILE reads the value from a file.",
       valueName: "name=value"))
   var field: [OrderedArgument] = []
 
   @Option(
     name: .customLong("raw-field"), parsing: .unconditionalSingleValue,
-    help: ArgumentHelp("The same; the value is text.", valueName: "name=value"))
+    help: ArgumentHelp(
+      "Add a field, as --field does; the value is always a string.", valueName: "name=value"))
   var rawField: [OrderedArgument] = []
 
   @Option(
@@ -54,14 +56,15 @@ struct BodyOptions: ParsableArguments {
 
   @Option(
     name: .customLong("form-string"), parsing: .unconditionalSingleValue,
-    help: ArgumentHelp("The same; the value is text.", valueName: "name=value"))
+    help: ArgumentHelp("Add a part, as -F does; the value is always text.", valueName: "name=value")
+  )
   var formString: [OrderedArgument] = []
 
   @Option(
     name: [.customShort("T", allowingJoined: true), .customLong("upload-file")],
     parsing: .unconditional,
     help: ArgumentHelp(
-      "Send this file; a target that ends with / gets its name. - is standard input.",
+      "Send this file; its name is added to a target that ends with /. - is standard input.",
       valueName: "file"))
   var uploadFile: String?
 
@@ -71,7 +74,7 @@ struct BodyOptions: ParsableArguments {
   var input: String?
 
   @Flag(
-    name: [.customShort("G"), .customLong("get")], help: "Put the data into the query of the URL.")
+    name: [.customShort("G"), .customLong("get")], help: "Send the data in the query of the URL.")
   var inQuery = false
 
   @Option(
@@ -159,14 +162,14 @@ struct BodyOptions: ParsableArguments {
     }
     guard let kind = given.first else { return nil }
     if inQuery, kind != .data, kind != .field {
-      throw Failure(.usage, "-G goes with --data or --field, not with \(kind.rawValue)")
+      throw Failure(.usage, "-G and \(kind.rawValue) cannot be used together")
     }
     if ["GET", "HEAD"].contains(method), !inQuery, kind != .field {
       throw Failure(
-        .usage, "a \(method) has no body",
+        .usage, "a \(method) request cannot have a body",
         hint: kind == .data
-          ? "-G puts the data into the URL's query"
-          : "for a request with a body: authctl post /PATH")
+          ? "use -G to send the data in the URL's query"
+          : "to send a body, run: authctl post /PATH")
     }
     return kind
   }

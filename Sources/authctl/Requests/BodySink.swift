@@ -106,7 +106,7 @@ final class BodySink {
       guard collected.count + bytes.count <= Self.largestParsed else {
         throw Failure(
           .failed, "\(option): the answer is larger than \(Self.largestParsed >> 20) MiB",
-          hint: "without \(option) any length passes through")
+          hint: "without \(option), the length is not limited")
       }
       collected.append(bytes)
     case .excerpt(let held):
@@ -215,7 +215,8 @@ final class BodySink {
   private func show(_ bytes: [UInt8]) throws(Failure) {
     if console.isOutTerminal, bytes.withUnsafeBytes({ DisplayText.looksBinary($0) }) {
       target = .withheld
-      console.notice("The body is binary and not shown: -o FILE saves it, --raw shows it anyway.")
+      console.notice(
+        "The body is binary and is not shown. Use -o FILE to save it, or --raw to show it.")
       return
     }
     try console.write(bytes, as: .piece)

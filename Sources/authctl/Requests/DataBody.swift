@@ -114,7 +114,8 @@ enum DataBody {
     let text = try text(of: sources)
     guard text.withBytes({ (try? JSONValue.check($0)) != nil }) else {
       throw Failure(
-        .usage, "--json is not JSON", hint: "--data-raw sends it as it is; -H names its type")
+        .usage, "the value of --json is not JSON",
+        hint: "to send it unchanged, use --data-raw and -H 'Content-Type: TYPE'")
     }
     return SharedSecret(text)
   }

@@ -29,8 +29,8 @@ enum DownloadName {
     throw Failure(
       .usage,
       name.isEmpty
-        ? "\(option): there is no name for a file" : "\(option): no file gets the name \(shown)",
-      hint: "-o FILE says the name")
+        ? "\(option): no file name" : "\(option): \(shown) is not allowed as a file name",
+      hint: "use -o FILE to choose the name")
   }
 
   /// The name in a Content-Disposition (RFC 6266): `filename*=UTF-8''…` before `filename=…`.

@@ -16,7 +16,7 @@ struct DryRun {
     if options.output.asCurl {
       let line = try AsCurl(app: app, choice: choice, options: options).line(of: outline)
       try app.console.out(line.text)
-      reportMasked(line.masked, "in this line, to be put in before it is run")
+      reportMasked(line.masked, "in this command; replace *** before you run it")
     } else {
       try show(outline)
     }
@@ -72,10 +72,10 @@ struct DryRun {
     let isBinary = bytes.withUnsafeBytes { DisplayText.looksBinary($0) }
     if app.console.isOutTerminal, isBinary, !options.output.raw {
       bytes = Array((text + "\n").utf8)
-      app.console.notice("The body is binary and not shown: --raw shows it.")
+      app.console.notice("The body is binary and is not shown. Use --raw to show it.")
     }
     try app.console.write(bytes, as: options.output.raw ? .asIs : .text)
-    reportMasked(masked, "here, not in what would be sent")
+    reportMasked(masked, "here, not in the request")
   }
 
   /// Returns the bytes with every learned secret masked, and whether that changed them.

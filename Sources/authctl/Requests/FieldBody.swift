@@ -25,7 +25,7 @@ struct FieldBody {
         throw Self.unfit(name, "write NAME=VALUE, NAME[KEY]=VALUE or NAME[]=VALUE")
       }
       guard let mark else {
-        guard keys.last?.isEmpty == true else { throw Self.unfit(name, "there is no =VALUE") }
+        guard keys.last?.isEmpty == true else { throw Self.unfit(name, "=VALUE is missing") }
         try Self.insert(nil, at: keys[...], into: &members, name)
         continue
       }
@@ -109,7 +109,7 @@ struct FieldBody {
     let rest = keys.dropFirst()
     let index = members.firstIndex { $0.key.utf8.elementsEqual(key.utf8) }
     guard let next = rest.first else {
-      guard index == nil, let value else { throw unfit(name, "the field is there already") }
+      guard index == nil, let value else { throw unfit(name, "the field is given twice") }
       members.append((key, value))
       return
     }
@@ -117,14 +117,16 @@ struct FieldBody {
     if next.isEmpty {
       if index == nil { members.append((key, .array([]))) }
       guard case .array(var items) = members[place].value else {
-        throw unfit(name, "\(DisplayText.oneLine(key, limit: 40)) is there already, and no array")
+        throw unfit(
+          name, "\(DisplayText.oneLine(key, limit: 40)) is already set and is not an array")
       }
       try append(value, at: rest.dropFirst(), to: &items, name)
       members[place].value = .array(items)
     } else {
       if index == nil { members.append((key, .object([]))) }
       guard case .object(var inner) = members[place].value else {
-        throw unfit(name, "\(DisplayText.oneLine(key, limit: 40)) is there already, and no object")
+        throw unfit(
+          name, "\(DisplayText.oneLine(key, limit: 40)) is already set and is not an object")
       }
       try insert(value, at: rest, into: &inner, name)
       members[place].value = .object(inner)

@@ -19,7 +19,7 @@ extension MethodCommand {
   /// Returns the configuration of a command, given its examples.
   static func withMethodFixed(_ examples: String) -> CommandConfiguration {
     CommandConfiguration(
-      commandName: method.lowercased(), abstract: "An authenticated \(method).",
+      commandName: method.lowercased(), abstract: "Send an authenticated \(method) request.",
       discussion: "Examples:\n" + examples
     ).alone
   }

@@ -38,15 +38,16 @@ enum MultipartBody {
       case "filename" where isFile: fileName = text
       default:
         throw Failure(
-          .usage, "-F \(DisplayText.oneLine(name, limit: 40)): what follows ; is not understood",
-          hint: "write ;type=TYPE or ;filename=NAME; --form-string takes a value as it is")
+          .usage, "-F \(DisplayText.oneLine(name, limit: 40)): invalid text after ;",
+          hint:
+            "write ;type=TYPE or ;filename=NAME, or use --form-string to send the value unchanged")
       }
     }
     for text in [type, fileName] {
       if let text, text.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) {
         throw Failure(
           .usage,
-          "-F \(DisplayText.oneLine(name, limit: 40)): a control character in what follows ;")
+          "-F \(DisplayText.oneLine(name, limit: 40)): a control character after ;")
       }
     }
     guard isRead else { return WirePart(name: name, value: SharedSecret(content), type: type) }

@@ -70,18 +70,20 @@ struct NetworkOptions: ParsableArguments {
   @Option(
     name: .customLong("resolve"), parsing: .unconditionalSingleValue,
     help: ArgumentHelp(
-      "Use these addresses for a host; its origin stays.", valueName: "host:port:address"))
+      "Use these addresses for a host; the origin does not change.", valueName: "host:port:address")
+  )
   var resolve: [String] = []
 
   @Option(
     name: .customLong("connect-to"), parsing: .unconditionalSingleValue,
     help: ArgumentHelp(
-      "Connect to another host; the origin stays.", valueName: "host:port:host:port"))
+      "Connect to another host; the origin does not change.", valueName: "host:port:host:port"))
   var connectTo: [String] = []
 
   @Option(
     name: .customLong("unix-socket"), parsing: .unconditional,
-    help: ArgumentHelp("Connect through this socket; the origin stays.", valueName: "path"))
+    help: ArgumentHelp(
+      "Connect through this socket; the origin does not change.", valueName: "path"))
   var unixSocket: String?
 
   @Flag(name: .customLong("http1.1"), help: "Offer only HTTP/1.1.") var http1 = false
@@ -141,8 +143,8 @@ struct NetworkOptions: ParsableArguments {
       let isThere = access(certificate, F_OK) == 0
       if !isThere, certificate.utf8.contains(UInt8(ascii: ":")) {
         throw Failure(
-          .usage, "--cert takes a file, and no passphrase: every user could read that",
-          hint: "--cert FILE --pass-file FILE, or --pass-command CMD")
+          .usage, "--cert takes only a file: other users could read a passphrase there",
+          hint: "use --cert FILE with --pass-file FILE or --pass-command CMD")
       }
       guard access(certificate, R_OK) == 0 else {
         throw Failure(

@@ -22,7 +22,8 @@ struct OutputOptions: ParsableArguments {
 
   @Option(
     name: [.customShort("o", allowingJoined: true), .customLong("output")], parsing: .unconditional,
-    help: ArgumentHelp("Write the body to FILE, whole or not at all.", valueName: "file"))
+    help: ArgumentHelp(
+      "Write the body to FILE; if the transfer fails, FILE is unchanged.", valueName: "file"))
   var file: String?
 
   @Flag(
@@ -43,7 +44,7 @@ struct OutputOptions: ParsableArguments {
   @Option(
     parsing: .unconditionalSingleValue,
     help: ArgumentHelp(
-      "Print only this value of a JSON answer: /data/0/id; text without quotes.",
+      "Print one value of a JSON answer: /data/0/id; strings without quotes.",
       valueName: "pointer"))
   var pointer: [String] = []
 
@@ -53,7 +54,7 @@ struct OutputOptions: ParsableArguments {
       "Print the results of a jq filter on the JSON answer: '.data[].id'.", valueName: "filter"))
   var filter: String?
 
-  @Flag(help: "Print the body as received: not decoded, also on a terminal.")
+  @Flag(help: "Print the body as received, without decoding or escaping.")
   var raw = false
 
   @Flag(help: "Indent a JSON answer, also in a pipe.")
@@ -91,7 +92,8 @@ struct OutputOptions: ParsableArguments {
   func method(_ method: String) throws(Failure) -> String {
     guard head, method != "HEAD" else { return method }
     guard method == "GET" else {
-      throw Failure(.usage, "-I goes with get, not with \(method)", hint: "-i shows the head too")
+      throw Failure(
+        .usage, "-I cannot be used with \(method)", hint: "use -i to print the headers too")
     }
     return "HEAD"
   }
@@ -117,9 +119,10 @@ struct OutputOptions: ParsableArguments {
     }
     guard !pretty || !remoteName && file.map({ $0 == "-" }) ?? true else {
       throw Failure(
-        .usage, "--pretty is for standard output", hint: "without -o and -O, redirect it: > FILE")
+        .usage, "--pretty cannot be used with -o or -O",
+        hint: "to save indented JSON, redirect it: > FILE")
     }
-    guard remoteName || !serverName else { throw Failure(.usage, "-J goes with -O") }
+    guard remoteName || !serverName else { throw Failure(.usage, "-J requires -O") }
     var settled = self
     if remoteName {
       guard file == nil else { throw Failure(.usage, "-o and -O cannot be used together") }

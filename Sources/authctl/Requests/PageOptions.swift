@@ -3,28 +3,29 @@ internal import AuthKit
 
 /// The options for answers in pages (design 8).
 struct PageOptions: ParsableArguments {
-  @Flag(help: "Fetch all pages, led by Link or --next.")
+  @Flag(help: "Fetch all pages of a list, following Link or --next.")
   var paginate = false
 
   @Option(
     parsing: .unconditional,
-    help: ArgumentHelp("Find the URL of the next page there: /next.", valueName: "pointer"))
+    help: ArgumentHelp(
+      "Read the URL of the next page from this place: /next.", valueName: "pointer"))
   var next: String?
 
   @Option(
     name: .customLong("next-cursor"), parsing: .unconditional,
     help: ArgumentHelp(
-      "Put this value of a page into the next query: /meta/cursor=cursor.",
+      "Send this value of a page in the query for the next: /meta/cursor=cursor.",
       valueName: "pointer=name"))
   var nextCursor: String?
 
-  @Flag(help: "Print one array of all pages, which stay in memory until the last one.")
+  @Flag(help: "Print one array of all pages; they are kept in memory until the end.")
   var slurp = false
 
   @Option(
     parsing: .unconditional,
     help: ArgumentHelp(
-      "Print the elements of the array there, one JSON value per line.", valueName: "pointer"))
+      "Print the elements of this array, one JSON value per line.", valueName: "pointer"))
   var each: String?
 
   @Option(
@@ -44,7 +45,7 @@ struct PageOptions: ParsableArguments {
   ///
   /// - Throws: `usage`.
   func check(method: String, _ output: OutputOptions) throws(Failure) {
-    if paginate, method != "GET" { throw Failure(.usage, "--paginate goes with GET") }
+    if paginate, method != "GET" { throw Failure(.usage, "--paginate requires GET") }
     if each != nil || output.filter != nil, method == "HEAD" {
       throw Failure(.usage, "the answer to HEAD has no body")
     }
@@ -53,19 +54,19 @@ struct PageOptions: ParsableArguments {
       ("--max-pages", maximumPages != nil),
     ]
     for (name, isThere) in needingPages where isThere && !paginate {
-      throw Failure(.usage, "\(name) goes with --paginate")
+      throw Failure(.usage, "\(name) requires --paginate")
     }
     if slurp, output.filter != nil {
       throw Failure(.usage, "--slurp and --jq cannot be used together")
     }
-    if maximumItems != nil, each == nil { throw Failure(.usage, "--max-items goes with --each") }
+    if maximumItems != nil, each == nil { throw Failure(.usage, "--max-items requires --each") }
     if slurp, each != nil { throw Failure(.usage, "--slurp and --each cannot be used together") }
     if slurp, output.include { throw Failure(.usage, "--slurp and -i cannot be used together") }
     if each != nil, !output.pointer.isEmpty {
       throw Failure(.usage, "--each and --pointer cannot be used together")
     }
     if isWanted, output.writeOut != nil {
-      throw Failure(.usage, "-w is for one transfer, not for pages")
+      throw Failure(.usage, "-w cannot be used with --paginate or --each")
     }
     if next != nil, nextCursor != nil {
       throw Failure(.usage, "--next and --next-cursor cannot be used together")

@@ -23,7 +23,7 @@ final class Page {
     guard body.count + bytes.count <= Self.largest else {
       throw Failure(
         .failed, "\(name) is larger than \(Self.largest >> 20) MiB",
-        hint: "without --paginate and --each any length passes through")
+        hint: "without --paginate and --each, the length is not limited")
     }
     body.append(bytes)
   }
@@ -77,7 +77,7 @@ extension RequestRun {
       else { break }
       guard !seen.contains(Self.mark(next)) else {
         throw Self.refusal(
-          number, "\(Redactor.withoutQuery(next.text)) leads back to a page that was fetched")
+          number, "\(Redactor.withoutQuery(next.text)) was already fetched")
       }
       wanted.request.url = next
     }
@@ -106,7 +106,7 @@ extension RequestRun {
     } onBody: { (bytes) throws(Failure) in
       try page?.receiveBody(bytes)
     }
-    guard let page else { throw Failure(.network, "\(name) did not come") }
+    guard let page else { throw Failure(.network, "\(name) was not received") }
     return page
   }
 
@@ -123,24 +123,24 @@ extension RequestRun {
     }
     guard let url else {
       if place == .usual, number == 1, let pointer = NextPage.hint(in: try? page.json()) {
-        app.console.hint("this was one page; --next \(pointer) may lead to more")
+        app.console.hint("this is one page; for more, try --next \(pointer)")
       }
       return nil
     }
     if page.url.origin.isSecure, !url.origin.isSecure {
-      throw Self.refusal(number, "\(Redactor.withoutQuery(url.text)) is not encrypted")
+      throw Self.refusal(number, "\(Redactor.withoutQuery(url.text)) does not use https")
     }
     guard origins.contains(url.origin) else {
       throw Self.refusal(
-        number, "\(url.origin) is not where these pages come from",
-        hint: "network.allow_origins in the profile, then a new login, would allow it")
+        number, "\(url.origin) is another origin",
+        hint: "to allow it, add it to network.allow_origins in the profile and sign in again")
     }
     return url
   }
 
   private static func refusal(_ number: Int, _ text: String, hint: String? = nil) -> Failure {
     Failure(
-      .originRefused, "refused to go on behind page \(number): \(text)", hint: hint)
+      .originRefused, "refused to continue after page \(number): \(text)", hint: hint)
   }
 }
 
@@ -222,7 +222,7 @@ final class PageWriter {
     guard array.count + page.body.count < Self.largest else {
       throw Failure(
         .failed, "the pages are larger than \(Self.largest >> 20) MiB",
-        hint: "--slurp holds all of them; --each /POINTER needs memory for one")
+        hint: "--slurp keeps all pages in memory; use --each /POINTER to keep only one")
     }
     add(array.isEmpty ? "[" : ",")
     // Keep the bytes, so that no number changes; a byte order mark is valid only at the start.
@@ -243,7 +243,7 @@ final class PageWriter {
     guard let json = try page.json() else { return }
     let found: JSONText?
     do throws(JSONPointerError) { found = try json.at(pointer) } catch {
-      throw page.failure("has a key of \(pointer) twice")
+      throw page.failure("has a duplicate key in \(pointer)")
     }
     guard let found, found.kind == .array else {
       // Some servers send null for an empty list, and --ok accepts any answer.

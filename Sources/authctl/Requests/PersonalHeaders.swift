@@ -51,14 +51,14 @@ struct PersonalHeaders {
     guard isAnonymous || !profile.carriesCredential(in: name) else {
       throw Failure(
         .usage, "\(place): \(profile.name) sends its credential in that header",
-        hint: "--anonymous sends your own instead")
+        hint: "use --anonymous to send your own")
     }
     if HeaderSyntax.isForbiddenBesideCredential(name) {
       // Requests share connections: a false length could give one line another's answer.
-      guard !isBatch else { throw Failure(.usage, "\(place) is not sent by batch") }
+      guard !isBatch else { throw Failure(.usage, "\(place) cannot be used with batch") }
       guard isAnonymous else {
         throw Failure(
-          .usage, "\(place) is not sent beside a credential", hint: "--anonymous allows it")
+          .usage, "\(place) cannot be sent with a credential", hint: "use --anonymous to send it")
       }
     }
     guard let value = value?.trimmingSpaces else {
@@ -127,7 +127,8 @@ extension PersonalHeaders {
     guard !isSemicolon || value.isEmpty else {
       throw Failure(
         .usage,
-        "-H \(DisplayText.oneLine(name, limit: 40));: a semicolon ends a header without a value")
+        "-H \(DisplayText.oneLine(name, limit: 40));: a semicolon is only for a header without a value"
+      )
     }
     try add(name, value.isEmpty && !isSemicolon ? nil : value)
   }
@@ -136,7 +137,7 @@ extension PersonalHeaders {
     for text in cookies where !text.utf8.contains(UInt8(ascii: "=")) {
       throw Failure(
         .usage, "-b \(DisplayText.oneLine(text, limit: 40)): write NAME=VALUE",
-        hint: "files of cookies are not read; request.cookies in the profile keeps a session's")
+        hint: "cookie files are not supported; to keep a session's cookies, set request.cookies")
     }
     guard !cookies.isEmpty, !contains("Cookie") else { return }
     let value = cookies.joined(separator: "; ")

@@ -32,7 +32,7 @@ struct PointedValues {
           complaints.append("nothing at \(shown)")
         }
       } catch {
-        complaints.append("two values at \(shown): a key stands twice")
+        complaints.append("two values at \(shown): a key appears twice")
       }
     }
     guard !complaints.isEmpty else { return }

@@ -23,8 +23,8 @@ struct RequestRun {
     self.options = options
     guard options.method == nil else {
       throw Failure(
-        .usage, "-X is not needed: the method is the command's",
-        hint: "for another method: authctl request METHOD /PATH")
+        .usage, "-X cannot be used with this command, which has its own method",
+        hint: "to use another method, run: authctl request METHOD /PATH")
     }
     body = try data.body(for: method, app.environment)
     accepted = try options.status.accepted()

@@ -6,7 +6,7 @@ struct RetryOptions: ParsableArguments {
   @Option(
     parsing: .unconditional,
     help: ArgumentHelp(
-      "Retry up to N times after 408, 429, 500, 502, 503, 504 and lost connections.",
+      "Retry up to N times after a temporary failure: 408, 429, 500, 502, 503, 504, a lost connection.",
       valueName: "n"))
   var retry: Int = 0
 

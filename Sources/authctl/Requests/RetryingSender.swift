@@ -63,7 +63,8 @@ struct RetryingSender {
       failed += 1
       let seconds = Timestamp.spoken(again.seconds.rounded())
       console.notice(
-        "authctl", foreign: "\(again.reason): again in \(seconds) (\(failed) of \(policy.times))")
+        "authctl", foreign: "\(again.reason); retrying in \(seconds) (\(failed) of \(policy.times))"
+      )
       pace.pause(again.seconds, now: Clock.uptime())
     }
   }
@@ -85,7 +86,7 @@ struct RetryingSender {
       let asked = Timestamp.spoken(seconds)
       console.notice(
         "authctl",
-        foreign: "the server asks for \(asked); --retry-max-time allows more than 60 s")
+        foreign: "the server asks to wait \(asked); use --retry-max-time to allow more than 60 s")
       return nil
     }
   }
@@ -95,8 +96,8 @@ struct RetryingSender {
     let seconds = pace.turn(now: now)
     guard now + seconds < deadline else {
       throw Failure(
-        .timeout, "the time of -m ends before the next request may begin",
-        hint: "raise the limit by -m SECONDS")
+        .timeout, "the time limit (-m) ends before the next request can start",
+        hint: "raise the limit with -m SECONDS")
     }
     if seconds > 0 { Clock.sleep(seconds) }
   }

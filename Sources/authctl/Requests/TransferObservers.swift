@@ -80,7 +80,7 @@ extension App {
         if isWhole { try file.write(bytes) }
       } catch {
         isWhole = false
-        console.warn("the trace breaks off: \(error.message)")
+        console.warn("the trace is incomplete: \(error.message)")
       }
     }
   }

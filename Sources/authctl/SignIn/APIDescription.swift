@@ -66,7 +66,7 @@ struct APIDescription {
     guard let given, let curlURL else { return given ?? curlURL }
     let url = try WebURL(given, from: .person)
     guard try WebURL(curlURL, from: .person).origin == url.origin else {
-      throw Failure(.usage, "the line of curl is for \(curlURL), not for \(url.origin)")
+      throw Failure(.usage, "the curl command is for \(curlURL), not for \(url.origin)")
     }
     // The curl command has the whole path; drop the part that the base includes.
     guard let index = settings.firstIndex(where: { $0.key == "login.path" }),
@@ -86,7 +86,7 @@ struct APIDescription {
     }
     app.console.notice(
       recipe.signsIn
-        ? "Signs in by \(recipe.method) \(recipe.url)\(told("login.path") ?? "/")"
+        ? "Signs in with \(recipe.method) \(recipe.url)\(told("login.path") ?? "/")"
         : "The command has a token for \(recipe.url).")
     for (word, key) in [
       ("Preset", "preset"), ("Request headers", "request.headers"),
@@ -104,8 +104,8 @@ struct APIDescription {
     guard try terminal.confirm(recipe.token == nil ? "Use it?" : "Use this token?", default: true)
     else {
       throw Failure(
-        .inputNeeded, "the line was not used",
-        hint: "change it, or describe the sign-in by --set login.path=/... --body JSON")
+        .inputNeeded, "the curl command was not used",
+        hint: "change it, or describe the sign-in with --set login.path=/... --body JSON")
     }
   }
 
@@ -126,7 +126,7 @@ struct APIDescription {
     guard let finding = detection.best else {
       guard let terminal else { return }
       app.console.notice(
-        "Nothing known answers at \(detection.url) (\(detection.tried.count) places tried).")
+        "The API at \(detection.url) was not recognized (\(detection.tried.count) requests sent).")
       settings += try Self.ask(terminal)
       return
     }
@@ -150,7 +150,8 @@ struct APIDescription {
       let isPresetAlone = finding.settings.allSatisfy { $0.key == "preset" }
       throw Failure(
         .inputNeeded, "authctl found a sign-in, but cannot ask here whether to use it",
-        hint: isPresetAlone ? DisplayText.shellCommand(words) : "--yes takes what was found")
+        hint: isPresetAlone
+          ? DisplayText.shellCommand(words) : "use --yes to accept the detected settings")
     }
   }
 
@@ -184,7 +185,7 @@ struct APIDescription {
     app.console.notice("\(api) signs in with OAuth 2.0 at \(shown).")
     guard server != api, !assumesYes, asks || !app.mayAsk else { return }
     let terminal = try app.terminal(
-      for: "a yes to signing in at \(server)", hint: "--yes agrees to it")
+      for: "your consent to sign in at \(server)", hint: "use --yes to agree")
     guard try terminal.confirm("Sign in there?", default: true) else {
       throw Failure(
         .inputNeeded, "the authorization server \(shown) was not used",

@@ -80,7 +80,7 @@ enum Detected {
   static func nothing(_ detection: Detection) -> Failure {
     Failure(
       .failed,
-      "nothing known answers at \(detection.url) (\(detection.tried.count) places tried)",
+      "the API at \(detection.url) was not recognized (\(detection.tried.count) requests sent)",
       hint:
         "choose a preset (authctl profile presets), copy its sign-in from the browser as a curl "
         + "command (authctl login --from-curl FILE), or describe it: "

@@ -33,7 +33,7 @@ struct CredentialPrompt {
       return nil
     }
     let terminal = try app.terminal(
-      for: "an account", hint: "-u NAME, or AUTHCTL_USERNAME, names it")
+      for: "an account", hint: "use -u NAME or AUTHCTL_USERNAME")
     let account = try terminal.ask("Account")
     try RecipeClient.check(account: account)
     return account
@@ -55,7 +55,7 @@ struct CredentialPrompt {
     if let account {
       if names.contains(.username), call.authorization == .basic, account.utf8.contains(0x3A) {
         throw Failure(
-          .usage, "a name for HTTP Basic cannot hold a colon (RFC 7617, section 2)")
+          .usage, "a user name for HTTP Basic cannot contain a colon (RFC 7617, section 2)")
       }
       values[.username] = SharedSecret(account)
     }
@@ -79,7 +79,8 @@ struct CredentialPrompt {
       throw Failure(
         .inputNeeded, "\(profile.name): the API requires the application's key",
         hint:
-          "--app-key-stdin, --app-key-file F, --app-key-command C or AUTHCTL_APP_KEY: NAME:VALUE")
+          "use --app-key-stdin, --app-key-file F, --app-key-command C or AUTHCTL_APP_KEY: NAME:VALUE"
+      )
     }
     return values
   }
@@ -99,7 +100,7 @@ struct CredentialPrompt {
     let token = try reader.read(.token) { () throws(Failure) in
       let terminal = try app.terminal(
         for: "a token or key",
-        hint: "--token-stdin, --token-file F or --token-command C")
+        hint: "use --token-stdin, --token-file F or --token-command C")
       let prompt = recipe.request.sendsBearer ? SecretKind.token.prompt : "API key"
       return try terminal.prompt("\(prompt) for \(origin)", for: "token")
     }
@@ -111,7 +112,8 @@ struct CredentialPrompt {
   func code(at origin: Origin) throws(Failure) -> SharedSecret {
     let code = try reader.read(.otp) { () throws(Failure) in
       let terminal = try app.terminal(
-        for: "a one-time code", hint: "--otp-stdin, --otp-file F, --otp-command C or AUTHCTL_OTP")
+        for: "a one-time code",
+        hint: "use --otp-stdin, --otp-file F, --otp-command C or AUTHCTL_OTP")
       return try terminal.prompt("One-time code at \(origin)", for: "one-time code")
     }
     guard let code else { throw Failure(.inputNeeded, "a one-time code is required") }
@@ -125,12 +127,12 @@ struct CredentialPrompt {
     let password = try reader.read(.password) { () throws(Failure) in
       let terminal = try app.terminal(
         for: "a password",
-        hint: "--password-stdin, --password-file F, --password-command C or AUTHCTL_PASSWORD")
+        hint: "use --password-stdin, --password-file F, --password-command C or AUTHCTL_PASSWORD")
       let question = "Password\(who) at \(origin)"
       return isNew
         ? try Self.new(question, on: terminal) : try terminal.prompt(question, for: "password")
     }
-    guard let password else { throw Failure(.inputNeeded, "a password is needed") }
+    guard let password else { throw Failure(.inputNeeded, "a password is required") }
     let shared = SharedSecret(password)
     if let account { app.redactor.learn(user: account, secret: shared.secret) }
     return shared
@@ -143,9 +145,9 @@ extension CredentialPrompt {
     for _ in 1...3 {
       let password = SharedSecret(try terminal.prompt(question, for: "password"))
       if try isRepeated(password, on: terminal) { return password.secret.copy() }
-      terminal.show(["The passwords differ."])
+      terminal.show(["The passwords do not match."])
     }
-    throw Failure(.inputNeeded, "the passwords differed three times")
+    throw Failure(.inputNeeded, "the passwords did not match three times")
   }
 
   private static func isRepeated(

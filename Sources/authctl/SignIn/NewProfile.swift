@@ -25,7 +25,7 @@ struct NewProfile {
   ) throws(Failure) -> NewProfile {
     try app.checkURL(address)
     let url = try WebURL(address, from: .person)
-    guard url.query == nil else { throw Failure(.usage, "the API's address has no query") }
+    guard url.query == nil else { throw Failure(.usage, "the API's URL must not have a query") }
     var base = url.text
     let last = url.path.utf8.split(separator: UInt8(ascii: "/")).last.map { String($0) ?? "" } ?? ""
     let isSignIn = HTTPClient.signInNames.contains(last.lowercased())
@@ -85,8 +85,8 @@ struct NewProfile {
     let origin = try WebURL(base, from: .person).origin
     guard try WebURL(profile.url, from: .person).origin == origin else {
       throw Failure(
-        .usage, "the profile \(profile.name) is of another API: \(profile.url)",
-        hint: "leave out -p, or give -p another name")
+        .usage, "the profile \(profile.name) is for another API: \(profile.url)",
+        hint: "leave out -p, or use another name with -p")
     }
     let known = profile.values.first { $0.key == "login.path" }?.value.text
     if let signInPath, let known, !known.utf8.elementsEqual(signInPath.utf8) {
@@ -100,9 +100,9 @@ struct NewProfile {
     }
     guard !isOther else {
       throw Failure(
-        .usage, "there is a profile for this URL already, with different settings: \(profile.name)",
+        .usage, "the profile \(profile.name) already exists for this URL, with different settings",
         hint: Suggestion.setProfile(profile.name, setting: "KEY=VALUE").command
-          .map { "to change it: " + $0 })
+          .map { "to change it, run: " + $0 })
     }
     return NewProfile(profile: profile, text: nil)
   }

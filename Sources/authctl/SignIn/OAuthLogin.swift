@@ -27,7 +27,7 @@ struct OAuthLogin {
       guard settings.isRegistered, error.kind == .credentialsRefused, error.status == 401 else {
         throw error
       }
-      app.console.notice("\(profile.name): the server does not know this client any more.")
+      app.console.notice("\(profile.name): the server no longer knows this client.")
       return try signIn(account, known, registersAgain: true)
     }
   }
@@ -113,19 +113,19 @@ struct OAuthLogin {
     _ server: AuthorizationServer, _ grant: OAuthSettings.Grant
   ) throws(Failure) {
     let issuer = DisplayText.oneLine(server.issuer ?? "its server", limit: 120)
-    let byHand = "register a client there and give its ID by --client-id"
+    let byHand = "register a client there, and use --client-id with its ID"
     guard server.endpoints[.registration] != nil,
       grant == .authorizationCode || grant == .deviceCode
     else {
-      throw Failure(.usage, "\(profile.name): \(issuer) needs a client ID", hint: byHand)
+      throw Failure(.usage, "\(profile.name): \(issuer) requires a client ID", hint: byHand)
     }
     if assumesYes || settings.isRegistered {
       app.console.notice("Registering authctl at \(issuer) as a new client.")
       return
     }
     let terminal = try app.terminal(
-      for: "a yes to a registration of authctl at \(issuer)",
-      hint: "--yes registers it, or --client-id ID names a client")
+      for: "your consent to register authctl at \(issuer)",
+      hint: "use --yes to register it, or --client-id ID")
     guard try terminal.confirm("Register authctl at \(issuer) as a new client?", default: true)
     else { throw Failure(.inputNeeded, "no client ID is known for \(issuer)", hint: byHand) }
   }
@@ -140,13 +140,13 @@ struct OAuthLogin {
     let grant: OAuthSettings.Grant
     let reason: String
     if hasSecret || settings.hasKey, !app.mayAsk {
-      (grant, reason) = (.clientCredentials, "a client secret or key, and nobody to ask")
+      (grant, reason) = (.clientCredentials, "a client secret or key, and no terminal")
     } else if opensBrowser {
-      (grant, reason) = (.authorizationCode, "a browser is there")
+      (grant, reason) = (.authorizationCode, "a browser is available")
     } else if server.endpoints[.deviceAuthorization] != nil {
-      (grant, reason) = (.deviceCode, "no browser here")
+      (grant, reason) = (.deviceCode, "no browser")
     } else {
-      (grant, reason) = (.authorizationCode, "no browser here, and the server has no device codes")
+      (grant, reason) = (.authorizationCode, "no browser, and the server has no device codes")
     }
     app.console.verbose("* \(grant.rawValue) (\(reason))")
     return grant
@@ -156,7 +156,7 @@ struct OAuthLogin {
   private func requirePerson(hint: String) throws(Failure) {
     guard app.globals.noInput || app.isOn(.noInput) else { return }
     throw Failure(
-      .inputNeeded, "\(profile.name): this sign-in needs a person at a browser", hint: hint)
+      .inputNeeded, "\(profile.name): this sign-in requires a person with a browser", hint: hint)
   }
 
   private func askForSecret() throws(Failure) -> SharedSecret {
@@ -180,13 +180,13 @@ struct OAuthLogin {
   private func codeFromBrowser(
     _ request: AuthorizationRequest, _ listener: LoopbackListener
   ) throws(Failure) -> SharedSecret {
-    try requirePerson(hint: "--grant client-credentials needs none")
+    try requirePerson(hint: "to sign in without a browser, use --grant client-credentials")
     let isOpen = Browser.open(request.url, environment: app.environment, before: app.before)
     app.console.notice(
       isOpen
-        ? "Opening your browser. If nothing opens, visit:" : "No browser could be opened. Visit:")
+        ? "Opening your browser. If nothing opens, visit:" : "Cannot open a browser. Visit:")
     app.console.remark("  " + request.url)
-    app.console.notice("Waiting for the browser (Ctrl-C ends; --no-browser for a code instead)")
+    app.console.notice("Waiting for the browser. Press Ctrl-C to cancel, or try --no-browser.")
     var code: SharedSecret?
     try listener.wait(path: settings.redirectPath, seconds: Self.patience) {
       (query) throws(Failure) in
@@ -194,17 +194,20 @@ struct OAuthLogin {
       code = found
       return .accepted
     }
-    guard let code else { throw Failure(.answerNotUnderstood, "the browser brought no code") }
+    guard let code else {
+      throw Failure(.answerNotUnderstood, "the response in the browser has no code")
+    }
     return code
   }
 
   private func pastedCode(_ request: AuthorizationRequest) throws(Failure) -> SharedSecret {
     let terminal = try app.terminal(
-      for: "a person at a browser", hint: "--grant client-credentials needs none")
+      for: "a person with a browser",
+      hint: "to sign in without a browser, use --grant client-credentials")
     app.console.notice("Visit")
     app.console.remark("  " + request.url)
     let pasted = try terminal.ask(
-      "and paste the address that the browser shows afterwards (it may say that it cannot connect)",
+      "and paste the address that the browser shows afterwards, even if the page fails to load",
       onNextLine: true)
     let parts = pasted.utf8.split(
       separator: UInt8(ascii: "?"), maxSplits: 1, omittingEmptySubsequences: false)
@@ -213,7 +216,7 @@ struct OAuthLogin {
     else {
       throw Failure(
         .answerNotUnderstood, "\(profile.name): this is not the address of this sign-in",
-        hint: "it begins with \(request.redirectURI)?")
+        hint: "the address begins with \(request.redirectURI)?")
     }
     return code
   }
@@ -221,14 +224,14 @@ struct OAuthLogin {
   private func byCode(
     _ client: OAuthClient, _ account: String?, _ known: String?
   ) throws(Failure) -> SignedIn {
-    try requirePerson(hint: "--grant client-credentials needs none")
+    try requirePerson(hint: "to sign in without a browser, use --grant client-credentials")
     var device = try DeviceAuthorization(client)
     let seconds = device.expiresAt.seconds - Clock.now().seconds
     let left = Timestamp.spoken(seconds < 120 ? seconds : (seconds / 60).rounded() * 60)
-    app.console.notice("On any device visit")
+    app.console.notice("On any device, visit")
     app.console.remark("  \(device.page.text)")
     app.console.notice("and enter   \(device.userCode)   (\(left) left)")
-    app.console.notice("You started this sign-in here; enter a code only if you did.")
+    app.console.notice("Enter the code only if you started this sign-in yourself.")
     return try device.wait(client, account: account, known: known) { (seconds) throws(Failure) in
       Clock.sleep(seconds)
     }

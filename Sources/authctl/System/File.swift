@@ -160,8 +160,8 @@ final class OutputFile {
   /// Returns the failure of `-O` for an existing file.
   static func isThere(_ path: String) -> Failure {
     Failure(
-      .usage, "-O: \(DisplayText.oneLine(path)) is there already, and not overwritten",
-      hint: "-o FILE overwrites")
+      .usage, "-O: \(DisplayText.oneLine(path)) already exists",
+      hint: "use -o FILE to overwrite it")
   }
 
   /// Removes the temporary file; the old file stays.

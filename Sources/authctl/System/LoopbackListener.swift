@@ -77,7 +77,7 @@ final class LoopbackListener {
     Failure(
       .failed,
       "cannot listen on \(host):\(port) for the browser (\(String(cString: strerror(errno))))",
-      hint: "--no-browser needs no port")
+      hint: "use --no-browser to sign in without a port")
   }
 
   /// Without SO_REUSEADDR and SO_REUSEPORT: nobody else may share the port, and no earlier
@@ -141,8 +141,8 @@ final class LoopbackListener {
       let now = Clock.uptime()
       guard now < end else {
         throw Failure(
-          .timeout, "nobody signed in within \(Timestamp.spoken(seconds))",
-          hint: "if the browser shows an error page, it says what is wrong with the request")
+          .timeout, "no sign-in in the browser within \(Timestamp.spoken(seconds))",
+          hint: "if the browser shows an error page, read it for the cause")
       }
       drop { $0.deadline <= now }
       // Without room, further connections wait in the kernel's queue.
@@ -215,20 +215,20 @@ final class LoopbackListener {
       return false
     }
     guard request.isGet, request.host == authority, request.path == path else {
-      Self.reply(404, "There is nothing here.", to: descriptor)
+      Self.reply(404, "Not found.", to: descriptor)
       return false
     }
     do throws(Failure) {
       switch try judge(request.query) {
       case .accepted:
-        Self.reply(200, "You can close this page and go back to the terminal.", to: descriptor)
+        Self.reply(200, "You can close this page and return to the terminal.", to: descriptor)
         return true
       case .ignored:
-        Self.reply(404, "This is not the answer to the sign-in that is waiting.", to: descriptor)
+        Self.reply(404, "This is not the response to the current sign-in.", to: descriptor)
         return false
       }
     } catch {
-      Self.reply(400, "The sign-in failed. The terminal says why.", to: descriptor)
+      Self.reply(400, "The sign-in failed. See the terminal for the reason.", to: descriptor)
       throw error
     }
   }

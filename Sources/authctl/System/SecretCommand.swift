@@ -130,7 +130,7 @@ struct SecretCommand {
   private static func words(for status: Int32) -> String {
     let signal = authctl_ending_signal(status)
     return signal == 0
-      ? "ended with status \(authctl_exit_status(status))" : "was ended by signal \(signal)"
+      ? "exited with status \(authctl_exit_status(status))" : "was killed by signal \(signal)"
   }
 
   /// Returns milliseconds on a monotonic clock.

@@ -140,7 +140,7 @@ final class Terminal {
   private func unusable(_ reason: String) -> Failure {
     Failure(
       .failed, "cannot ask on this terminal: \(reason) (\(String(cString: strerror(errno))))",
-      hint: "give the secret by an option, such as --password-stdin")
+      hint: "use an option, such as --password-stdin")
   }
 
   /// Waits for input or a signal; returns the signal, if any.

@@ -21,15 +21,15 @@ final class TokenFile {
     guard Self.isOwnAlone(parent) else {
       throw Failure(
         .storeMissing, "\(DisplayText.oneLine(parent)) is not a folder that only you can use",
-        hint: "--token-dir DIR names another")
+        hint: "use --token-dir DIR with another folder")
     }
     // The program may change its working directory.
     guard let absolute = realpath(parent, nil) else { throw Self.unusable(parent) }
     defer { free(absolute) }
     guard let parent = String(validatingCString: absolute) else {
       throw Failure(
-        .usage, "the token's folder has a name that is not valid UTF-8",
-        hint: "--token-dir DIR names another")
+        .usage, "the name of the token's folder is not valid UTF-8",
+        hint: "use --token-dir DIR with another folder")
     }
     Self.sweep(parent)
     // Until it is locked, a new folder looks abandoned: another process may remove it.
@@ -124,7 +124,7 @@ final class TokenFile {
   ) -> Failure {
     Failure(
       .failed, "cannot write \(DisplayText.oneLine(path)): \(File.reason(error))",
-      hint: "--token-dir DIR names another folder")
+      hint: "use --token-dir DIR with another folder")
   }
 
   deinit { if descriptor >= 0 { close(descriptor) } }

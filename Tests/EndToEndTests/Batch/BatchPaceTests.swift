@@ -28,7 +28,7 @@ import Testing
         3, ["--retry", "2"], answering: once(status, [("Retry-After", "0")]))
       #expect(answers.map { $0["status"]?.int } == [200, 200, 200])
       #expect(answers.map { $0["id"]?.int } == [1, 2, 3])
-      #expect(run.stderr == "authctl: line 1: HTTP \(status): again in 0 s (1 of 2)\n")
+      #expect(run.stderr == "authctl: line 1: HTTP \(status); retrying in 0 s (1 of 2)\n")
       #expect(run.status == 0)
       #expect(requests == 4)
     }
@@ -70,7 +70,7 @@ import Testing
       for command in [["get", "/me"], ["batch"]] {
         let run = try await box.run(
           command + ["--retry", "2"], stdin: #"{"id":1,"url":"/me"}"# + "\n")
-        #expect(!run.stderr.contains("again in"), "\(run.stderr)")
+        #expect(!run.stderr.contains("retrying in"), "\(run.stderr)")
         #expect(run.status == 7)
       }
     }
@@ -81,7 +81,7 @@ import Testing
       2, [], answering: once(429, [("Retry-After", "1")]))
     #expect(answers.map { $0["status"]?.int } == [429, 200])
     #expect(
-      run.stderr == "authctl: HTTP 429: no request for 1 s\n1 of 2 requests failed (HTTP 429: 1)\n")
+      run.stderr == "authctl: HTTP 429; waiting 1 s\n1 of 2 requests failed (HTTP 429: 1)\n")
     #expect(run.status == 4)
     #expect(requests == 2)
   }

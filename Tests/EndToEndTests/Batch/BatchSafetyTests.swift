@@ -83,8 +83,8 @@ import Testing
       #expect(run.stdout == "")
       #expect(
         run.stderr == """
-          authctl: which profile? There are billing, shop
-          hint: give -p NAME, set AUTHCTL_PROFILE, or: authctl use NAME
+          authctl: several profiles and no default: billing, shop
+          hint: use -p NAME, or to set the default, run: authctl use NAME
 
           """)
       #expect(api.connections.isEmpty)

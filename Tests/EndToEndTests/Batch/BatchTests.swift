@@ -87,25 +87,25 @@ import Testing
         #"{"id":1,"url":"/x""#, "null", "line 2 is not JSON: the text is incomplete at byte 18", nil
       ),
       (#"["/x"]"#, "null", "line 3 is not a JSON object", nil),
-      (#"{"id":1}"#, "1", "line 4: there is no url", nil),
-      (#"{"id":1,"url":7}"#, "1", "line 5: url is not a text", nil),
+      (#"{"id":1}"#, "1", "line 4: url is missing", nil),
+      (#"{"id":1,"url":7}"#, "1", "line 5: url is not a string", nil),
       (
-        #"{"id":1,"url":"/x","path":"/y"}"#, "1", "line 6: path is not a key of a request",
+        #"{"id":1,"url":"/x","path":"/y"}"#, "1", "line 6: unknown key path",
         "the keys are id, method, url, headers, json, body"
       ),
-      (#"{"id":1,"url":"/x","url":"/y"}"#, "1", "line 7: url stands twice", nil),
+      (#"{"id":1,"url":"/x","url":"/y"}"#, "1", "line 7: url appears twice", nil),
       (
         #"{"id":1,"url":"/x","method":"G ET"}"#, "1", "line 8: G ET is not a method (RFC 9110)",
         nil
       ),
       (#"{"id":1,"url":"/x","headers":["A: b"]}"#, "1", "line 9: headers is not an object", nil),
-      (#"{"id":1,"url":"/x","headers":{"A":1}}"#, "1", "line 10: headers: A is not a text", nil),
+      (#"{"id":1,"url":"/x","headers":{"A":1}}"#, "1", "line 10: headers: A is not a string", nil),
       (#"{"id":1,"url":"/x","headers":{"A b":""}}"#, "1", "headers: A b is not a header name", nil),
       (
         #"{"id":1,"method":"PUT","url":"/x","json":1,"body":""}"#, "1",
         "line 12: json and body cannot be used together", nil
       ),
-      (#"{"id":1,"url":"/x","body":"a=1"}"#, "1", "line 13: a GET has no body", nil),
+      (#"{"id":1,"url":"/x","body":"a=1"}"#, "1", "line 13: a GET request cannot have a body", nil),
       (
         #"{"id":1,"url":"x"}"#, "1", "x is neither a path nor a URL",
         "a target begins with /, http:// or https://"
@@ -113,11 +113,11 @@ import Testing
       (
         #"{"id":1,"url":"/x","headers":{"AUTHORIZATION":"Bearer mine"}}"#, "1",
         "headers: AUTHORIZATION: shop sends its credential in that header",
-        "--anonymous sends your own instead"
+        "use --anonymous to send your own"
       ),
       (
         #"{"id":1,"url":"/x","headers":{"Transfer-Encoding":"chunked"}}"#, "1",
-        "headers: Transfer-Encoding is not sent by batch", nil
+        "headers: Transfer-Encoding cannot be used with batch", nil
       ),
       (
         #"{"id":1,"url":"/x","headers":{"Authorization: Bearer mine":null}}"#, "1",
@@ -135,7 +135,7 @@ import Testing
               + [Batch.answer("2", 2, body: #","json":{}"#)]))
       #expect(
         run.stderr
-          == "\(rows.count) of \(rows.count + 1) requests failed (wrong line: \(rows.count))\n")
+          == "\(rows.count) of \(rows.count + 1) requests failed (invalid line: \(rows.count))\n")
       #expect(run.status == 2)
       #expect(api.connections.count == 1)
     }
@@ -191,7 +191,7 @@ import Testing
         let run = try await box.run(
           ["batch", "--parallel", wrong], stdin: four, env: Batch.token)
         #expect(run.status == 2)
-        #expect(run.stderr == "authctl: --parallel \(wrong): write 1 to 500\n")
+        #expect(run.stderr == "authctl: --parallel \(wrong): must be from 1 to 500\n")
       }
       #expect(api.connections.count == 8)
     }
@@ -217,7 +217,7 @@ import Testing
         (["POST /303"], [], 3, "1 of 1 HTTP 303: 1"),
         (["GET /loop", "GET /503"], [], 6, "2 of 2 HTTP 503: 1, too many redirects: 1"),
         (["GET /cut", "GET /ok"], [], 7, "1 of 2 no answer: 1"),
-        (["GET /half"], [], 7, "1 of 1 broken off: 1"),
+        (["GET /half"], [], 7, "1 of 1 incomplete: 1"),
         (["GET /404"], ["--ok", "404"], 0, nil),
         (["GET /404", "GET /503"], ["--ok", "4xx"], 5, "1 of 2 HTTP 503: 1"),
         (["GET /404", "GET /503", "POST /303"], ["--ignore-status"], 0, nil), ([], [], 0, nil),
@@ -261,7 +261,7 @@ import Testing
         run.stderr == """
           1 of 2 requests failed (HTTP 404: 1)
           authctl: stopped after line 2 (--fail-fast): 2 answered, 2 read and not sent
-          hint: nothing was read from line 5 on
+          hint: the input was not read from line 5 on
 
           """)
       #expect(run.status == 4)
@@ -294,7 +294,7 @@ import Testing
       #expect(
         run.stderr == """
           authctl: interrupted: 1 answered, 2 read and not sent
-          hint: nothing was read from line 4 on
+          hint: the input was not read from line 4 on
 
           """)
       #expect(run.status == 128 + signal)

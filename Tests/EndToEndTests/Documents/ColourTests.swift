@@ -125,7 +125,7 @@ import Testing
         (["--raw"], "--pretty and --raw cannot be used together"),
         (
           ["-o", "x"],
-          "--pretty is for standard output\nhint: without -o and -O, redirect it: > FILE"
+          "--pretty cannot be used with -o or -O\nhint: to save indented JSON, redirect it: > FILE"
         ),
       ] {
         let run = try await box.run(["get", "--anonymous", api.url + "/json", "--pretty"] + words)

@@ -199,11 +199,11 @@ import Testing
       #expect(bare.status == 0 && bare.stderr == "")
       #expect(
         bare.stdout == """
-          authctl signs in to an HTTP API once; then scripts and you send requests.
+          authctl signs in to an HTTP API once, then sends requests with the session.
 
-            authctl login https://api.example.com    sign in; asks what it needs
-            authctl get /me                          a request, signed in
-            authctl status                           who is signed in, how long
+            authctl login https://api.example.com    sign in
+            authctl get /me                          send a request
+            authctl status                           list sessions
 
           All commands: authctl help        Manual: man authctl
 
@@ -236,8 +236,8 @@ import Testing
             third   -  signed out  authctl login -p third
 
             authctl login               sign in to shop (*)
-            authctl login URL           another API;  -u NAME: another account
-            authctl help                all commands
+            authctl login URL           sign in to another API (-u: another account)
+            authctl help                list all commands
 
           """)
       for profile in ["shop", "school"] {
@@ -249,9 +249,9 @@ import Testing
       let before = try await api.counts()
       let rest = """
 
-          authctl get /PATH           a request to shop (*)
-          authctl login URL           another API;  -u NAME: another account
-          authctl help                all commands
+          authctl get /PATH           send a request to shop (*)
+          authctl login URL           sign in to another API (-u: another account)
+          authctl help                list all commands
 
         """
       let bare = try await box.run()

@@ -3,7 +3,7 @@ import Testing
 
 /// `authctl doctor`: design 2, rules A7, B3, B4, B13 and C12.
 @Suite struct DoctorTests {
-  static let closing = "There is no secret in this text.\n"
+  static let closing = "This output contains no secret.\n"
 
   /// Runs doctor and returns its output without the first line, which must be that of versions.
   /// Wrapped lines are joined, and milliseconds replaced by `N`.
@@ -18,11 +18,11 @@ import Testing
       lines.first?.wholeMatch(
         of: /authctl [\d.]+( \([0-9a-f]{7,}\))?, libcurl [\d.]+ \w+ [\w.]+, (no )?libsecret/)
         != nil, "\(run.stdout)", sourceLocation: sourceLocation)
-    for line in run.stdout.split(separator: "\n") where !line.contains(" mend: ") {
+    for line in run.stdout.split(separator: "\n") where !line.contains(" fix: ") {
       #expect(line.utf8.count < 80, "\(line)", sourceLocation: sourceLocation)
     }
     return String(lines.last ?? "").replacing(/\n {22}/, with: " ")
-      .replacing(/\n {16}(?!mend: )/, with: " ")
+      .replacing(/\n {16}(?!fix: )/, with: " ")
       .replacing(/\d+ ms/, with: "N ms")
   }
 
@@ -32,7 +32,7 @@ import Testing
     ok    config    \(box.configHome)/authctl: \(profiles), no mistakes
     ok    state     \(box.stateHome)/authctl, mode 0700, locks work
     ok    bus       \(box.busSocket)
-    ok    store     gnome-keyring V: collection "Login", encrypted, a probe works
+    ok    store     gnome-keyring V: collection "Login", encrypted, a test entry works
 
     """
   }
@@ -45,8 +45,8 @@ import Testing
 
   private static let noBus = """
     FAIL  bus       no D-Bus session: DBUS_SESSION_BUS_ADDRESS is not set
-                    mend: use AUTHCTL_TOKEN or AUTHCTL_STORE=file (see authctl help ci)
-    skip  store     not looked at: there is no bus
+                    fix: use AUTHCTL_TOKEN or AUTHCTL_STORE=file (see authctl help ci)
+    skip  store     not checked: there is no D-Bus session
 
     """
 
@@ -57,7 +57,7 @@ import Testing
       let text = try await Self.text(box, status: 0)
       #expect(
         Self.withoutVersion(text) == Self.machine(box, profiles: "no profiles")
-          + "ok    proxy     none\nAll is well. " + Self.closing)
+          + "ok    proxy     none\nNo problems found. " + Self.closing)
       #expect(try await box.items().isEmpty)
     }
   }
@@ -97,12 +97,12 @@ import Testing
           """
 
           FAIL  store     gnome-keyring V: collection "Login" is locked
-                          mend: authctl store unlock
+                          fix: authctl store unlock
           ok    shop      \(api.url): TCP
           """), "\(terminal.screen)")
       #expect(
         terminal.screen.hasSuffix(
-          "skip  session   not looked at: the store is locked\n1 failed, 0 warnings. "
+          "skip  session   not checked: the store is locked\n1 failed, 0 warnings. "
             + Self.closing), "\(terminal.screen)")
       #expect(terminal.status == 1)
     }
@@ -128,14 +128,14 @@ import Testing
       #expect(text.contains("config.toml:1:1: "), "\(text)")
       #expect(text.contains("shop.toml:2:1: "), "\(text)")
       #expect(text.contains("FAIL  config    "), "\(text)")
-      #expect(text.contains("skip  store     not looked at: the configuration is wrong\n"))
+      #expect(text.contains("skip  store     not checked: the configuration has a mistake\n"))
       #expect(text.contains("ok    proxy     none\n2 failed, 0 warnings. "), "\(text)")
       try box.write("config/authctl/config.toml", "store = \"file\"\n")
       let one = try await Self.text(box, status: 1)
-      #expect(one.contains("skip  shop      not looked at: there is a mistake in its file\n"))
+      #expect(one.contains("skip  shop      not checked: its file has a mistake\n"))
       chmod(box.configHome + "/authctl/profiles", 0o777)
       let open = try await Self.text(box, status: 1)
-      #expect(open.contains("mend: chmod go-w \(box.configHome)/authctl/profiles\n"), "\(open)")
+      #expect(open.contains("fix: chmod go-w \(box.configHome)/authctl/profiles\n"), "\(open)")
     }
   }
 
@@ -144,13 +144,13 @@ import Testing
       try #require(mkdir(box.stateHome + "/authctl", 0o700) == 0)
       chmod(box.stateHome + "/authctl", 0o777)
       let text = try await Self.text(box, status: 0)
-      #expect(text.contains("mend: chmod 700 \(box.stateHome)/authctl\n"), "\(text)")
+      #expect(text.contains("fix: chmod 700 \(box.stateHome)/authctl\n"), "\(text)")
       chmod(box.stateHome + "/authctl/locks", 0o777)
       let open = try await Self.text(box, status: 1)
       #expect(
         open.contains(
           "FAIL  state     \(box.stateHome)/authctl/locks is writable by other users\n"
-            + "                mend: chmod 700 \(box.stateHome)/authctl/locks\n"
+            + "                fix: chmod 700 \(box.stateHome)/authctl/locks\n"
         ),
         "\(open)")
     }
@@ -169,14 +169,14 @@ import Testing
             ok    shop      \(api.url): TCP N ms
             skip  shop      the server sends no date, so the clocks cannot be compared
             ok    proxy     none
-            ok    session   \(Shop.ada): valid, N min left, renews itself
-            All is well. \(Self.closing)
+            ok    session   \(Shop.ada): valid, N min left, renewable
+            No problems found. \(Self.closing)
             """, "\(text)")
       #expect(try await box.items() == before)
       try await shop.age(ended: 7200)
       #expect(
         try await Self.text(box, status: 0).contains(
-          "\nok    session   \(Shop.ada): renews itself\n"))
+          "\nok    session   \(Shop.ada): expired, renewable\n"))
     }
   }
 
@@ -191,18 +191,18 @@ import Testing
       let none = try await Self.text(box, status: 0)
       #expect(
         none.contains(
-          "\nskip  profile   none chosen; there are school, shop\n"
-            + "                mend: -p NAME, or --all\nok    proxy     none\n"), "\(none)")
+          "\nskip  profile   several profiles and no default: school, shop\n"
+            + "                fix: use -p NAME or --all\nok    proxy     none\n"), "\(none)")
       #expect(one.connections.isEmpty && two.connections.isEmpty)
       let unknown = try await Self.text(box, "-p", "shpo", status: 1)
       #expect(
         unknown.contains(
           "\nFAIL  profile   no profile called shpo; did you mean shop?\n"
-            + "                mend: authctl profile list\n"), "\(unknown)")
+            + "                fix: authctl profile list\n"), "\(unknown)")
       let named = try await Self.text(box, env: ["AUTHCTL_PROFILE": "shop"], status: 0)
       #expect(
         named.contains(
-          "\nskip  session   not signed in\n                mend: authctl login -p shop\n"))
+          "\nskip  session   not signed in\n                fix: authctl login -p shop\n"))
       #expect(one.connections.count == 1 && two.connections.isEmpty)
       try await box.signIn("shop")
       let all = try await Self.text(box, "--all", status: 0)
@@ -282,19 +282,23 @@ import Testing
 
   private static let clocks = [
     Row(
-      headers: { [("Date", ago(0))] }, line: "ok    shop      this clock agrees with the server's"),
+      headers: { [("Date", ago(0))] },
+      line: "ok    shop      this machine's clock matches the server's"),
     Row(
-      headers: { [("Date", ago(-20))] }, line: "ok    shop      this clock agrees with the server's"
+      headers: { [("Date", ago(-20))] },
+      line: "ok    shop      this machine's clock matches the server's"
     ),
     Row(
       headers: { [("Date", ago(-290))] },
-      line: "warn  shop      this clock is 4 min behind the server's: tokens end early"),
+      line: "warn  shop      this machine's clock is 4 min behind the server's: tokens expire early"
+    ),
     Row(
       headers: { [("Date", ago(7300))] },
-      line: "warn  shop      this clock is 2 h ahead of the server's: tokens seem to end early"),
+      line: "warn  shop      this machine's clock is 2 h ahead of the server's: "
+        + "tokens seem to expire early"),
     Row(
       headers: { [("Date", ago(900)), ("Age", "900")] },
-      line: "ok    shop      this clock agrees with the server's"),
+      line: "ok    shop      this machine's clock matches the server's"),
     Row(
       headers: { [("Date", "yesterday")] },
       line: "skip  shop      the server sends no date, so the clocks cannot be compared"),
@@ -314,6 +318,19 @@ import Testing
     }
   }
 
+  /// A name longer than the column has a line of its own.
+  @Test func aLongName() async throws {
+    try await Sandbox.with(.none) { box in
+      let name = "a-second-profile-with-a-long-name"
+      try box.profile(name, Scene.profile("http://127.0.0.1:1"))
+      let run = try await box.run("doctor")
+      #expect(
+        run.stdout.contains(
+          "\nFAIL  \(name)\n" + String(repeating: " ", count: 30)
+            + "cannot reach http://127.0.0.1:1: connection refused\n"), "\(run.stdout)")
+    }
+  }
+
   @Test func whatCannotBeReached() async throws {
     try await Sandbox.with(.none) { box in
       let broken = try box.recorder(answering: Recorder.list(.http(503, "{}")))
@@ -322,17 +339,17 @@ import Testing
         (
           "http://127.0.0.1:1",
           "FAIL  shop      cannot reach http://127.0.0.1:1: connection refused\n"
-            + "                mend: curl -sv -o /dev/null http://127.0.0.1:1/\n"
+            + "                fix: curl -sv -o /dev/null http://127.0.0.1:1/\n"
         ),
         (
           "https://nowhere.invalid",
           "FAIL  shop      cannot reach https://nowhere.invalid: host name not found\n"
-            + "                mend: curl -sv -o /dev/null https://nowhere.invalid/\n"
+            + "                fix: curl -sv -o /dev/null https://nowhere.invalid/\n"
         ),
         (
           "http://shop.invalid",
           "FAIL  shop      refused to send a credential over plain HTTP to http://shop.invalid\n"
-            + "                mend: use https, or set network.allow_http = true in the profile\n"
+            + "                fix: use https, or set network.allow_http = true in the profile\n"
         ),
         (
           broken.url,
@@ -361,7 +378,7 @@ import Testing
           ["doctor"] + words, env: ["https_proxy": address.replacing("/x@", with: "@")])
         #expect(
           run.stdout.replacing(/\n {16}/, with: " ").contains(
-            ", by the proxy 127.0.0.1:\(proxy.port) (https_proxy)"), "\(run.stdout)")
+            ", through the proxy 127.0.0.1:\(proxy.port) (https_proxy)"), "\(run.stdout)")
         #expect(run.stdout.contains("https_proxy 127.0.0.1:\(proxy.port)"))
         #expect(run.status == 1)
       }
@@ -400,7 +417,7 @@ import Testing
           #expect(run.status == 0, "\(run.stdout)")
           let text = run.stdout.replacing(/\n {16}/, with: " ")
           #expect(text.contains(names.joined(separator: ", ")), "\(text)")
-          #expect(text.contains("AUTHCTL_TOKEN_FOR_SHOP gives the token"))
+          #expect(text.contains("the token is from AUTHCTL_TOKEN_FOR_SHOP"))
         }
       }
       // The canary checks all output at the end.

@@ -42,7 +42,7 @@ import Testing
         (["--password-command", "echo no"], [:], ada + " --password-command CMD"),
         (
           [], ["AUTHCTL_PASSWORD": secret],
-          "hint: correct AUTHCTL_PASSWORD, then: authctl login -p shop -u \(Shop.ada)"
+          "hint: correct AUTHCTL_PASSWORD, then run: authctl login -p shop -u \(Shop.ada)"
         ),
       ]
       for (words, env, hint) in calls {
@@ -76,7 +76,7 @@ import Testing
         #expect([2, 125].contains(run.status) && run.stdout == "", "\(words)")
         #expect(
           run.stderr == """
-            authctl: -u takes an account; a password does not belong on the command line
+            authctl: -u takes only an account name; do not put a password on the command line
             hint: authctl login -p shop -u ann
 
             """, "\(words)")
@@ -92,7 +92,7 @@ import Testing
       #expect(run.status == 2 && run.stdout == "")
       #expect(
         run.stderr == """
-          authctl: --as-curl: authctl helper curl-config needs a profile, and AUTHCTL_URL is none
+          authctl: --as-curl requires a profile; AUTHCTL_URL is not one
           hint: authctl profile add NAME https://api.shop.example
 
           """)

@@ -220,7 +220,7 @@ import Testing
         ["exec", "--file", "--token-dir", box.root + "/none"] + shell("echo ran"), env: Self.token)
       #expect(none.status == 125)
       #expect(none.stdout == "")
-      #expect(none.stderr.hasSuffix("\nhint: --token-dir DIR names another folder\n"))
+      #expect(none.stderr.hasSuffix("\nhint: use --token-dir DIR with another folder folder\n"))
     }
   }
 
@@ -240,8 +240,8 @@ import Testing
         #expect(run.stdout == "")
         #expect(
           run.stderr == """
-            authctl: there is no runtime directory for the token's file
-            hint: --token-dir DIR names a folder; best one in memory, below /dev/shm
+            authctl: no runtime directory for the token file (XDG_RUNTIME_DIR)
+            hint: use --token-dir DIR with a private folder, preferably in memory (below /dev/shm)
 
             """)
       }
@@ -272,7 +272,7 @@ import Testing
       #expect(
         run.stderr == """
           authctl: \(folder) is not a folder that only you can use
-          hint: --token-dir DIR names another
+          hint: use --token-dir DIR with another folder
 
           """)
       #expect(list(box.root + "/elsewhere") == [])

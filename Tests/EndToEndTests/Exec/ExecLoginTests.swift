@@ -165,7 +165,7 @@ import Testing
       #expect(
         none.stderr == """
           authctl: a password is required, but authctl cannot ask here
-          hint: --password-stdin, --password-file F, --password-command C or AUTHCTL_PASSWORD
+          hint: use --password-stdin, --password-file F, --password-command C or AUTHCTL_PASSWORD
 
           """)
       #expect(none.status == 10)

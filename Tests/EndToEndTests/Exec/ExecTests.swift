@@ -100,7 +100,7 @@ import Testing
           let run = try await box.run("exec", "-p", "shop", "--env", item, "--", "/bin/echo", "ran")
           #expect(run.status == 125, "\(item)")
           #expect(run.stdout == "", "\(item)")
-          #expect(run.stderr.contains("not a variable that may be set\n"), "\(run.stderr)")
+          #expect(run.stderr.contains("authctl does not set this variable\n"), "\(run.stderr)")
           #expect(run.hasErrorForm, "\(run.stderr)")
         }
       }
@@ -364,8 +364,8 @@ import Testing
         #expect(run.stdout == "")
         #expect(
           run.stderr == """
-            authctl: shop keeps a password, not a token
-            hint: --allow-password prints the header that holds it
+            authctl: shop stores a password, not a token
+            hint: use --allow-password to print the header with the password
 
             """)
       }

@@ -126,18 +126,18 @@ import Testing
         (" ", "is not a JSON object"), ("null", "is not a JSON object"),
         (#"{"spec":[]}"#, "has a spec that is not an object"),
         (#"{"spec":"x"}"#, "has a spec that is not an object"),
-        (#"{"spec":{"cluster":"\#(url)"}}"#, "names a cluster without a server"),
-        (#"{"spec":{"cluster":null}}"#, "names a cluster without a server"),
-        (#"{"spec":{"cluster":{}}}"#, "names a cluster without a server"),
-        (#"{"spec":{"cluster":{"server":["\#(url)"]}}}"#, "names a cluster without a server"),
+        (#"{"spec":{"cluster":"\#(url)"}}"#, "has a cluster without a server"),
+        (#"{"spec":{"cluster":null}}"#, "has a cluster without a server"),
+        (#"{"spec":{"cluster":{}}}"#, "has a cluster without a server"),
+        (#"{"spec":{"cluster":{"server":["\#(url)"]}}}"#, "has a cluster without a server"),
         (
           #"{"spec":{"cluster":{"server":"\#(url)","server":"https://evil.example"}}}"#,
-          "has a key twice"
+          "has a duplicate key"
         ),
-        (#"{"spec":{},"spec":{"cluster":{"server":"\#(url)"}}}"#, "has a key twice"),
+        (#"{"spec":{},"spec":{"cluster":{"server":"\#(url)"}}}"#, "has a duplicate key"),
         (
           #"{"spec":{"cluster":{"server":""}}}"#,
-          "names a server that is not a URL in its plain form"
+          "has a server that is not a canonical URL"
         ),
       ] {
         let run = try await box.run(
@@ -315,7 +315,7 @@ import Testing
       for (words, stdin, stdout) in others {
         let run = try await box.run(["helper"] + words, stdin: stdin)
         #expect(run.status == 2 && run.stdout == stdout, "\(words): \(run.stdout)")
-        #expect(run.stderr.hasPrefix("authctl: files keeps a password, not a token\n"))
+        #expect(run.stderr.hasPrefix("authctl: files stores a password, not a token\n"))
         #expect(run.hasErrorForm, "\(run.stderr)")
       }
     }

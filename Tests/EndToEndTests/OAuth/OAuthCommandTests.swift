@@ -66,7 +66,7 @@ import Testing
       #expect(
         none.stderr == """
           authctl: shop: the session has no ID token
-          hint: a sign-in with the scope openid brings one
+          hint: to get one, sign in with --scope openid
 
           """)
     }
@@ -77,7 +77,8 @@ import Testing
       try await shop.signIn()
       let run = try await shop.run("logout")
       #expect(run.status == 0 && run.stdout == "")
-      #expect(run.stderr == "Signed out of shop as ada@example.com, at the server and here.\n")
+      #expect(
+        run.stderr == "Signed out of shop as ada@example.com, at the server and on this machine.\n")
       let forms = try await shop.forms("/revoke")
       #expect(forms.map { $0["token_type_hint"] } == ["refresh_token", "access_token"])
       #expect(forms.allSatisfy { $0["client_id"] == "demo-public" })
@@ -97,7 +98,8 @@ import Testing
         run.stderr.hasPrefix("authctl: warning: the server did not end the session: "),
         "\(run.stderr)")
       #expect(
-        run.stderr.hasSuffix("Signed out of shop as ada@example.com, here.\n"), "\(run.stderr)")
+        run.stderr.hasSuffix("Signed out of shop as ada@example.com, on this machine only.\n"),
+        "\(run.stderr)")
       #expect(try await shop.run("get", "/me").status == 10)
     }
   }

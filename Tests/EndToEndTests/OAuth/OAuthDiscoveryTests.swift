@@ -109,8 +109,8 @@ import Testing
       #expect(
         unasked.stderr.replacing(api.url, with: "API").replacing(id, with: "ID") == """
           API signs in with OAuth 2.0 at ID.
-          authctl: a yes to signing in at ID is required, but authctl cannot ask here
-          hint: --yes agrees to it
+          authctl: your consent to sign in at ID is required, but authctl cannot ask here
+          hint: use --yes to agree
 
           """)
       #expect(try await shop.api.requests().isEmpty)

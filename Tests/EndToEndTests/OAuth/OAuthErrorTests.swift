@@ -62,9 +62,15 @@ import Testing
   @Test(
     arguments: [
       ("access_denied", 14, "authctl: shop: the sign-in was denied in the browser\n"),
-      ("invalid_scope", 4, "authctl: shop: invalid_scope, says the server in the browser\n"),
+      (
+        "invalid_scope", 4,
+        "authctl: shop: the server refused the sign-in in the browser (invalid_scope)\n"
+      ),
       ("unauthorized_client", 14, "authctl: shop refused this client (unauthorized_client)\n"),
-      ("server_error", 5, "authctl: shop: server_error, says the server in the browser\n"),
+      (
+        "server_error", 5,
+        "authctl: shop: the server refused the sign-in in the browser (server_error)\n"
+      ),
       ("unsupported_response_type", 4, "authctl: shop: unsupported_response_type, says the"),
     ] as [(String, Int32, String)])
   func authorizationEndpoint(code: String, status: Int32, says: String) async throws {
@@ -75,7 +81,7 @@ import Testing
       #expect(shop.shown(run).hasPrefix(OAuthShop.opening + says), "\(run.stderr)")
       _ = try await shop.wait(for: "browser.done")
       #expect(shop.statuses == [400])
-      #expect(shop.box.read("browser.page")?.contains("The terminal says why.") == true)
+      #expect(shop.box.read("browser.page")?.contains("See the terminal for the reason.") == true)
       #expect(try await shop.forms("/token").isEmpty)
     }
   }

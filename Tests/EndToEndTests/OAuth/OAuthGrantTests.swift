@@ -64,10 +64,10 @@ import Testing
       let shown = shop.shown(run).replacing(/[A-Z]{4}-[A-Z]{4}/, with: "CODE")
       #expect(
         shown == """
-          On any device visit
+          On any device, visit
             API/device
           and enter   CODE   (10 min left)
-          You started this sign-in here; enter a code only if you did.
+          Enter the code only if you started this sign-in yourself.
 
           """ + OAuthShop.signedIn())
       #expect(shop.visited == nil)
@@ -204,10 +204,10 @@ import Testing
       ]
     ) { shop in
       for (words, env, says) in [
-        ([], [:], "authorization-code (a browser is there)"),
-        (["--no-browser"], [:], "device-code (no browser here)"),
-        ([], nowhere, "device-code (no browser here)"),
-        ([], ["BROWSER": ""], "device-code (no browser here)"),
+        ([], [:], "authorization-code (a browser is available)"),
+        (["--no-browser"], [:], "device-code (no browser)"),
+        ([], nowhere, "device-code (no browser)"),
+        ([], ["BROWSER": ""], "device-code (no browser)"),
       ] as [([String], [String: String?], String)] {
         let run = try await shop.run(["login", "-v"] + words, env: env)
         #expect(run.status == 0, "\(run.stderr)")
@@ -219,8 +219,8 @@ import Testing
         #expect(run.status == 10 && run.stdout == "")
         #expect(
           run.stderr == """
-            authctl: shop: this sign-in needs a person at a browser
-            hint: --grant client-credentials needs none
+            authctl: shop: this sign-in requires a person with a browser
+            hint: to sign in without a browser, use --grant client-credentials
 
             """)
       }
@@ -230,7 +230,7 @@ import Testing
         env: ["AUTHCTL_CLIENT_SECRET": "service-secret"])
       #expect(run.status == 0, "\(run.stderr)")
       #expect(
-        run.stderr.contains("* client-credentials (a client secret or key, and nobody to ask)\n"))
+        run.stderr.contains("* client-credentials (a client secret or key, and no terminal)\n"))
       // No device codes: the address is pasted, for which there must be a terminal.
       try shop.profile("client_id = \"demo-public\"")
       try await shop.set(["metadata": ["device_authorization_endpoint": nil]])
@@ -238,7 +238,7 @@ import Testing
       #expect(pasted.status == 10, "\(pasted.stderr)")
       #expect(
         pasted.stderr.contains(
-          "* authorization-code (no browser here, and the server has no device codes)\n"))
+          "* authorization-code (no browser, and the server has no device codes)\n"))
     }
   }
 
@@ -252,7 +252,7 @@ import Testing
       for (isRight, change) in [(true, ""), (false, "x"), (false, "/other")] {
         let terminal = try shop.box.openTerminal(
           ["login", "--no-browser"], columns: 400, env: shop.environment())
-        try await terminal.waitFor("it may say that it cannot connect")
+        try await terminal.waitFor("even if the page fails to load")
         let url = try #require(terminal.screen.firstMatch(of: /http:\S+\/authorize\S+/)).0
         let curl = try await shop.box.run(
           "-s", "-o", "/dev/null", "-w", "%{redirect_url}", String(url), program: "/usr/bin/curl")

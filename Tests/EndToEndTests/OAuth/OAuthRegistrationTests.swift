@@ -69,7 +69,7 @@ import Testing
       #expect(run.status == 0, "\(run.stderr)")
       #expect(
         shop.shown(run) == OAuthShop.opening + """
-          shop: the server does not know this client any more.
+          shop: the server no longer knows this client.
           Registering authctl at API as a new client.
 
           """ + OAuthShop.opening + OAuthShop.signedIn())

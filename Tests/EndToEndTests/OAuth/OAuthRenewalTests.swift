@@ -67,17 +67,25 @@ import Testing
 
   @Test(
     arguments: [
-      (["expires_in": "3600"], "Valid 60 min, renews itself."),
-      (["expires_in": 3600.5], "Valid 60 min, renews itself."),
-      (["expires_in": nil], "The server did not say when it expires;\nit renews itself."),
-      (["expires_in": 0], "Valid 0 s, renews itself."),
-      (["expires_in": 1e308], "The server did not say when it expires;\nit renews itself."),
-      (["expires_in": "soon"], "The server did not say when it expires;\nit renews itself."),
-      (["token_type": "bEaReR"], "Valid 15 min, renews itself."),
-      (["token_type": nil], "Valid 15 min, renews itself."),
-      (["refresh_token": nil], "Valid 15 min; cannot renew itself."),
-      (["scope": nil], "Valid 15 min, renews itself."),
-      (["id_token": nil], "Valid 15 min, renews itself."),
+      (["expires_in": "3600"], "Valid for 60 min; renewed automatically."),
+      (["expires_in": 3600.5], "Valid for 60 min; renewed automatically."),
+      (
+        ["expires_in": nil], "The server did not say when it expires;\nit is renewed automatically."
+      ),
+      (["expires_in": 0], "Valid for 0 s; renewed automatically."),
+      (
+        ["expires_in": 1e308],
+        "The server did not say when it expires;\nit is renewed automatically."
+      ),
+      (
+        ["expires_in": "soon"],
+        "The server did not say when it expires;\nit is renewed automatically."
+      ),
+      (["token_type": "bEaReR"], "Valid for 15 min; renewed automatically."),
+      (["token_type": nil], "Valid for 15 min; renewed automatically."),
+      (["refresh_token": nil], "Valid for 15 min; cannot be renewed."),
+      (["scope": nil], "Valid for 15 min; renewed automatically."),
+      (["id_token": nil], "Valid for 15 min; renewed automatically."),
     ] as [(JSON, String)])
   func answersInOtherForms(token: JSON, validity: String) async throws {
     try await OAuthShop.with { shop in

@@ -94,7 +94,7 @@ import Testing
   // MARK: Outcomes
 
   private static let unverified =
-    "authctl: warning: not verified: the signature was not looked at\n"
+    "authctl: warning: the signature was not verified\n"
 
   /// Commands that need neither store nor folder have the same outcome everywhere.
   private static let common: [String: Outcome] = [
@@ -107,7 +107,7 @@ import Testing
     hint: "use AUTHCTL_TOKEN or AUTHCTL_STORE=file (see authctl help ci)")
   private static let otherState = "set AUTHCTL_STATE_DIR to another folder"
   private static let nothingForgotten = Outcome.works(
-    "", err: "There was no session to forget.\n")
+    "", err: "No sessions.\n")
   private static let noPassword = Outcome.says(
     10, "a password is required, but authctl cannot ask here",
     hint: "--password-stdin, --password-file F, --password-command C or AUTHCTL_PASSWORD")
@@ -147,7 +147,7 @@ import Testing
       "helper cargo": noBus.with(out: "{\"v\":[1]}\n"),
       "profile list": .works(
         list(place, "?", "unknown"),
-        err: "authctl: warning: the sessions are not known: no D-Bus session: "
+        err: "authctl: warning: cannot list the sessions: no D-Bus session: "
           + "DBUS_SESSION_BUS_ADDRESS is not set\n"),
     ]
   }
@@ -178,11 +178,12 @@ import Testing
       "login": .works("", err: nil), "login asking": noPassword, "register": .works("", err: nil),
       "whoami": .works(Shop.ada + "\n"), "whoami --offline": .works(Shop.ada + "\n"),
       "status --check": .works(""), "get": .works(Shop.me), "exec": .works("done\n"),
-      "refresh": .works("", err: "Renewed shop as ada@example.com. Valid 15 min, renews itself.\n"),
+      "refresh": .works(
+        "", err: "Renewed shop as ada@example.com. Valid for 15 min; renewed automatically.\n"),
       "store unlock": .works("", err: nil), "jwt decode": .works(nil, err: unverified),
       "logout": .works(
         "",
-        err: "Signed out of shop as ada@example.com, at the server and here.\n"),
+        err: "Signed out of shop as ada@example.com, at the server and on this machine.\n"),
       "logout --all": nothingForgotten,
     ]
   }
@@ -198,7 +199,7 @@ import Testing
           "profile show": .works, "profile default": .works(""),
           "profile add": .works(
             "",
-            err: "Made the profile new: \(place.config)/profiles/new.toml\n"
+            err: "Created the profile new: \(place.config)/profiles/new.toml\n"
               + "Next: authctl login -p new\n"),
         ]) { $1 }, others: Self.noBus)
     }
@@ -207,7 +208,7 @@ import Testing
   @Test(.enabled(if: isRoot, "only root can become another user"))
   func strangerWithNothing() async throws {
     try await Headless.with { place in
-      let homeless = "no home folder here: set HOME or AUTHCTL_CONFIG_DIR, or give -p FILE"
+      let homeless = "HOME is not set: set HOME or AUTHCTL_CONFIG_DIR, or use -p FILE"
       let nowhere = Outcome.says(10, "not signed in to any API", hint: homeless)
       let noProfile = Outcome.says(2, "no profile called shop", hint: homeless)
       let elsewhere = "set AUTHCTL_CONFIG_DIR to another folder"
@@ -249,13 +250,13 @@ import Testing
         "POST", "/login", ["email": .string(Shop.ada), "password": .string(Shop.password)])
       let token = try #require(answer["access_token"]?.string)
       func serves(_ name: String) -> Outcome {
-        .works("", err: "AUTHCTL_TOKEN is set and serves \(name): nothing was stored.\n")
+        .works("", err: "Nothing was stored: AUTHCTL_TOKEN is set and is used for \(name).\n")
       }
       var logout = Outcome.says(
         12, "cannot write to the state folder: /.local/state/authctl/locks",
         hint: Self.otherState)
       logout.err =
-        "authctl: warning: AUTHCTL_TOKEN is still set and serves shop\n" + (logout.err ?? "")
+        "authctl: warning: AUTHCTL_TOKEN is still set and is used for shop\n" + (logout.err ?? "")
       try await Self.check(
         place, env: ["AUTHCTL_CONFIG_DIR": place.config, "AUTHCTL_TOKEN": token],
         before: Headless.asStranger,
@@ -265,8 +266,8 @@ import Testing
           "authctl": Self.noBus, "logout --all": Self.noBus, "logout": logout,
           "whoami": .works(Shop.ada + "\n"),
           "whoami --offline": .says(
-            1, "shop: a token of a variable has no account",
-            hint: "without --offline the server tells it"),
+            1, "shop: a token from a variable has no account",
+            hint: "leave out --offline to ask the server"),
           "token": .works(token + "\n"), "get": .works(Shop.me), "exec": .works("done\n"),
           "helper cargo": .works,
           "refresh": .says(
@@ -315,7 +316,8 @@ import Testing
           "profile default": .works(""), "profile list": .works(Self.list(place, "1", "valid")),
           "profile add": .works(
             "",
-            err: "Made the profile new: \(config)/profiles/new.toml\nNext: authctl login -p new\n"),
+            err:
+              "Created the profile new: \(config)/profiles/new.toml\nNext: authctl login -p new\n"),
           "login URL": Outcome(
             status: 14, out: "",
             err: """

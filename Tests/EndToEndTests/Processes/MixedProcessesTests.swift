@@ -21,8 +21,8 @@ import Testing
 
   private static let grace = #"{"id":"2","email":"grace@example.com","name":"Grace Hopper"}"#
   private static let signedOut =
-    "Signed out of shop as \(Shop.ada), at the server and here.\n"
-  private static let nobody = "Not signed in to shop: there was nothing to forget.\n"
+    "Signed out of shop as \(Shop.ada), at the server and on this machine.\n"
+  private static let nobody = "Not signed in to shop.\n"
 
   /// Starts the mix with its kinds evenly interleaved, and requests of another account.
   private func start(_ mix: Mix, _ shop: Shop) throws -> [Started] {

@@ -76,7 +76,7 @@ import Testing
       let path = try box.write("config/authctl/config.toml", content)
       let lines: [(words: [String], before: String)] = [
         (["get", "/me"], ""), (["status"], ""), (["profile", "check"], "shop: no mistakes\n"),
-        (["profile", "list"], "authctl: warning: the sessions are not known: \(path):\(says)\n"),
+        (["profile", "list"], "authctl: warning: cannot list the sessions: \(path):\(says)\n"),
       ]
       for (words, before) in lines {
         let run = try await box.run(words)

@@ -30,7 +30,9 @@ import Testing
       #expect(run.status == 0 && !Look.asked(api).contains("GET /openapi.json"))
       let none = try await box.run("profile", "detect", api.url + "/v3")
       #expect(none.status == 1 && none.stdout == "")
-      #expect(none.stderr.contains("\nauthctl: nothing known answers at \(api.url)/v3 ("))
+      #expect(none.stderr.contains("\nauthctl: the API at \(api.url)/v3 was not recognized ("))
+      #expect(none.stderr.contains("Tried: GET /v3: 404\n"), "\(none.stderr)")
+      #expect(none.stderr.contains("Tried: GET /: 404\n"), "\(none.stderr)")
     }
   }
 }

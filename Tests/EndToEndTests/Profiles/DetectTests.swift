@@ -322,7 +322,7 @@ import Testing
       #expect(tried.count == 12)
       #expect(
         run.stderr == tried.map { "Tried: \($0)\n" }.joined() + """
-          authctl: nothing known answers at \(api.url) (12 places tried)
+          authctl: the API at \(api.url) was not recognized (12 requests sent)
           hint: choose a preset (authctl profile presets), copy its sign-in from the browser \
           as a curl command (authctl login --from-curl FILE), or describe it: \
           authctl profile add NAME URL --set login.path=/login --body \

@@ -163,7 +163,7 @@ import Testing
       #expect(
         again.stderr == """
           authctl: a password is required, but authctl cannot ask here
-          hint: --password-stdin, --password-file F, --password-command C or AUTHCTL_PASSWORD
+          hint: use --password-stdin, --password-file F, --password-command C or AUTHCTL_PASSWORD
 
           """)
       #expect(api.connections.count == 1)
@@ -186,7 +186,7 @@ import Testing
       #expect(run.status == 0 && run.stdout == "", "\(run.stderr)")
       #expect(
         run.stderr.hasSuffix(
-          "\nMade the profile shop: ~/.config/authctl/profiles/shop.toml\n"
+          "\nCreated the profile shop: ~/.config/authctl/profiles/shop.toml\n"
             + "Next: authctl login -p shop\n"))
       #expect(api.connections.isEmpty)
       let text = try #require(profile(box, "shop"))
@@ -242,7 +242,8 @@ import Testing
       let no = try await box.terminal(
         ["login", "--from-curl", file], answers: [("Use it? [Y/n] ", "n\n")], env: Self.home)
       #expect(no.status == 10)
-      #expect(no.screen.contains("\nauthctl: the line was not used\nhint: "), "\(no.screen)")
+      #expect(
+        no.screen.contains("\nauthctl: the curl command was not used\nhint: "), "\(no.screen)")
       #expect(api.connections.isEmpty && folder(box) == [])
       let add = try await box.terminal(
         ["profile", "add", "shop", "--from-curl", file], answers: [("Use it? [Y/n] ", "n\n")],
@@ -253,7 +254,7 @@ import Testing
         ["-c", "\"$0\" login --from-curl - <\"$1\"", try Built.authctl(), file],
         answers: [("Use it? [Y/n] ", "y\n")], env: Self.home, program: "/bin/sh")
       #expect(yes.status == 0, "\(yes.screen)")
-      #expect(yes.screen.hasPrefix("Signs in by POST \(api.url)/api/auth/login\n"))
+      #expect(yes.screen.hasPrefix("Signs in with POST \(api.url)/api/auth/login\n"))
       let shown = yes.screen.replacing("\n", with: " ")
       for line in [
         #"{"email":"{username}","password":"{password}","remember":true}"#,

@@ -24,7 +24,7 @@ import Testing
       #expect(
         run.stderr.hasPrefix(
           """
-          Signs in by GET \(api.url)/v1/items
+          Signs in with GET \(api.url)/v1/items
           Preset: http-basic
           Query: {"page":"2"}
           Account: ann
@@ -118,7 +118,7 @@ import Testing
       let words = ["login", "--from-curl", file, "-p", "shop"]
       let no = try await box.terminal(
         words, answers: [("Use this token? [Y/n] ", "n\n")], env: Self.home)
-      #expect(no.status == 10 && no.screen.contains("\nauthctl: the line was not used\n"))
+      #expect(no.status == 10 && no.screen.contains("\nauthctl: the curl command was not used\n"))
       #expect(try await box.items().isEmpty)
       let yes = try await box.terminal(words + ["--yes"], env: Self.home)
       #expect(yes.status == 0 && !yes.screen.contains("?"), "\(yes.screen)")

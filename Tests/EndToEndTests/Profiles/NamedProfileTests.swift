@@ -28,7 +28,7 @@ import Testing
       #expect(try await box.run("logout", path).status == 0)
       let logout = try await box.run("logout", "shop")
       #expect(
-        logout.stderr == "Signed out of shop as \(Shop.ada), at the server and here.\n")
+        logout.stderr == "Signed out of shop as \(Shop.ada), at the server and on this machine.\n")
       #expect(try await box.items().isEmpty)
     }
   }
@@ -40,7 +40,7 @@ import Testing
         let run = try await shop.box.run(command, "shop", "-p", "other")
         #expect(
           run.stderr
-            == "authctl: two profiles are given: shop, and -p other\nhint: name one of them\n")
+            == "authctl: two profiles are given: shop and -p other\nhint: give only one of them\n")
         #expect(run.stdout == "" && run.status == 2, "\(command)")
         // doctor reports it as a check that failed.
         if command == "doctor" { continue }

@@ -34,8 +34,8 @@ import Testing
       #expect(several.status == 2 && several.stdout == "")
       #expect(
         several.stderr == """
-          authctl: which profile? There are b, c, only
-          hint: give -p NAME, set AUTHCTL_PROFILE, or: authctl use NAME
+          authctl: several profiles and no default: b, c, only
+          hint: use -p NAME, or to set the default, run: authctl use NAME
 
           """)
       try box.write("config/authctl/config.toml", "default_profile = \"c\"\n")
@@ -112,7 +112,7 @@ import Testing
       #expect(
         both.stderr == """
           authctl: \(api.url) is the origin of several profiles with a session: three, two
-          hint: -p NAME chooses one
+          hint: choose one with -p NAME
 
           """)
       #expect(both.stdout == "" && both.status == 2)

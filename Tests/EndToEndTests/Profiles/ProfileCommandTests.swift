@@ -19,7 +19,7 @@ import Testing
       #expect(run.status == 0 && run.stdout == "")
       #expect(
         run.stderr == """
-          Made the profile school: ~/.config/authctl/profiles/school.toml
+          Created the profile school: ~/.config/authctl/profiles/school.toml
           Next: authctl login -p school
 
           """)
@@ -226,7 +226,8 @@ import Testing
       #expect(short.status == 0 && short.stderr == "" && short.stdout == own)
       #expect(
         try await box.terminal(["profile", "show"]).screen
-          == own + "hint: --all also prints the values of preset express-jwt and the defaults\n")
+          == own
+          + "hint: use --all to print the values of preset express-jwt and the defaults too\n")
     }
   }
 

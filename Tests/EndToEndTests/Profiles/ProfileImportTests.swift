@@ -22,7 +22,7 @@ import Testing
       #expect(
         run.stderr.split(separator: "\n") == [
           "shop sends to https://api.shop.example: password, tokens",
-          "Made the profile shop: \(ProfileDesk.shown("shop"))",
+          "Created the profile shop: \(ProfileDesk.shown("shop"))",
         ])
       #expect(desk.read("shop") == Self.plain)
       var info = stat()
@@ -61,7 +61,7 @@ import Testing
       for more in [[], ["--trust"]] {
         for source in [file, "-"] {
           try await desk.expectRefusal(
-            ["profile", "import", "shop", source] + more, "there is a profile called shop already",
+            ["profile", "import", "shop", source] + more, "the profile shop already exists",
             mend: "another name", stdin: Self.plain)
         }
       }

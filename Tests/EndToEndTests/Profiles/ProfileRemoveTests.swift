@@ -38,8 +38,8 @@ import Testing
       #expect(run.status == 0 && run.stdout == "")
       #expect(
         run.stderr == """
-          Signed out of shop as \(Shop.ada), at the server and here.
-          Signed out of shop as \(Shop.grace), at the server and here.
+          Signed out of shop as \(Shop.ada), at the server and on this machine.
+          Signed out of shop as \(Shop.grace), at the server and on this machine.
           Removed the profile shop.
 
           """)
@@ -60,7 +60,7 @@ import Testing
       #expect(run.stderr.hasPrefix("authctl: warning: the server did not end the session: "))
       #expect(
         run.stderr.hasSuffix(
-          "Signed out of shop as \(Shop.ada), here.\nRemoved the profile shop.\n"))
+          "Signed out of shop as \(Shop.ada), on this machine only.\nRemoved the profile shop.\n"))
       #expect(try await shop.box.items().isEmpty)
       #expect(shop.box.read(Self.file) == nil)
     }
@@ -113,7 +113,7 @@ import Testing
       let refused = try await files.run("profile", "remove", "shop", "--logout")
       #expect(
         refused.stderr == """
-          authctl: the store secret-service holds sessions of shop
+          authctl: the store secret-service has sessions of shop
           hint: authctl logout -p shop --all --store secret-service
 
           """)
@@ -135,7 +135,7 @@ import Testing
       let run = try await files.run("profile", "remove", "shop", "--logout")
       #expect(
         run.stderr == """
-          Signed out of shop as ada@example.com, at the server and here.
+          Signed out of shop as ada@example.com, at the server and on this machine.
           Removed the profile shop.
 
           """)

@@ -86,11 +86,11 @@ import Testing
       for (words, error) in [
         (
           ["shop", "other"],
-          "there is a profile called other already\nhint: authctl profile show other\n"
+          "the profile other already exists\nhint: authctl profile show other\n"
         ),
         (
           ["shop", "shop"],
-          "there is a profile called shop already\nhint: authctl profile show shop\n"
+          "the profile shop already exists\nhint: authctl profile show shop\n"
         ),
         (
           ["shpo", "x"], "no profile called shpo; did you mean shop?\nhint: authctl profile list\n"

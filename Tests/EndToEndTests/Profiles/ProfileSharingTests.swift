@@ -112,7 +112,7 @@ struct ProfileDesk: Sendable {
       #expect(plain.status == 0 && plain.stdout == "")
       #expect(
         plain.stderr == """
-          Made the profile shop-test: \(ProfileDesk.shown("shop-test"))
+          Created the profile shop-test: \(ProfileDesk.shown("shop-test"))
           Next: authctl login -p shop-test
 
           """)

@@ -36,7 +36,8 @@ import Testing
       let post = try await box.run("post", "-I", "/x", env: Self.env)
       #expect(post.status == 2 && post.stdout == "")
       #expect(
-        post.stderr == "authctl: -I goes with get, not with POST\nhint: -i shows the head too\n")
+        post.stderr
+          == "authctl: -I cannot be used with POST\nhint: use -i to print the headers too\n")
       #expect(api.connections.count == 3)
     }
   }
@@ -124,8 +125,8 @@ import Testing
         #expect(run.status == 2 && run.stdout == "")
         #expect(
           run.stderr == """
-            authctl: -O: \(name) is there already, and not overwritten
-            hint: -o FILE overwrites
+            authctl: -O: \(name) already exists
+            hint: use -o FILE to overwrite it
 
             """)
       }
@@ -180,7 +181,7 @@ import Testing
         let run = try await box.run("get", "-O", "/x/" + bad, env: Self.env, directory: here)
         #expect(run.status == 2 && run.stdout == "", "\(bad.debugDescription): \(run.stderr)")
         #expect(run.stderr.hasPrefix("authctl: -O: "), "\(run.stderr)")
-        #expect(run.stderr.hasSuffix("\nhint: -o FILE says the name\n"), "\(run.stderr)")
+        #expect(run.stderr.hasSuffix("\nhint: use -o FILE to choose the name\n"), "\(run.stderr)")
       }
       #expect(api.connections.isEmpty)
       for bad in Self.badServerNames {
@@ -218,7 +219,7 @@ import Testing
       let again = try await box.run("get", "-OJ", "/x", env: Self.env, directory: here)
       #expect(again.status == 2 && again.stderr.contains("plain.txt is there already"))
       let alone = try await box.run("get", "-J", "/x", env: Self.env, directory: here)
-      #expect(alone.status == 2 && alone.stderr.hasPrefix("authctl: -J goes with -O\n"))
+      #expect(alone.status == 2 && alone.stderr.hasPrefix("authctl: -J requires -O\n"))
       let both = try await box.run("get", "-O", "-o", "f", "/x", env: Self.env, directory: here)
       #expect(
         both.status == 2 && both.stderr.hasPrefix("authctl: -o and -O cannot be used together\n"))
@@ -252,7 +253,7 @@ import Testing
       #expect(
         own.stderr == """
           authctl: -b: jar sends its credential in that header
-          hint: --anonymous sends your own instead
+          hint: use --anonymous to send your own
 
           """)
       #expect(api.connections.count == calls.count)

@@ -55,7 +55,7 @@ import Testing
         ),
         (
           "/json", ["/twice"], 1, "",
-          "authctl: --pointer: two values at /twice: a key stands twice\n" + shape
+          "authctl: --pointer: two values at /twice: a key appears twice\n" + shape
         ),
         ("/empty", ["/a"], 1, "", "authctl: --pointer: the answer is empty\n"),
         ("/html", ["/a"], 1, "", "authctl: --pointer: the answer is not JSON: "),

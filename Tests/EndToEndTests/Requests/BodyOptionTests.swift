@@ -193,14 +193,14 @@ import Testing
           ["post", "/x", "--field", "a=b", "-F", "a=b"], 2,
           "--field and -F cannot be used together\n"
         ),
-        (["put", "/x", "-T", "lines", "-G"], 2, "-G goes with --data or --field, not with -T\n"),
+        (["put", "/x", "-T", "lines", "-G"], 2, "-G and -T cannot be used together\n"),
         (
           ["get", "/x", "-T", "lines"], 2,
-          "a GET has no body\nhint: for a request with a body: authctl post /PATH\n"
+          "a GET request cannot have a body\nhint: to send a body, run: authctl post /PATH\n"
         ),
         (
           ["head", "/x", "-F", "a=b"], 2,
-          "a HEAD has no body\nhint: for a request with a body: authctl post /PATH\n"
+          "a HEAD request cannot have a body\nhint: to send a body, run: authctl post /PATH\n"
         ),
         (
           ["post", "/x", "-d", "@-", "--data-binary", "@-"], 2,
@@ -209,28 +209,28 @@ import Testing
         (
           ["post", "/x", "-F", "a=b;c"], 2,
           """
-          -F a: what follows ; is not understood
-          hint: write ;type=TYPE or ;filename=NAME; --form-string takes a value as it is
+          -F a: invalid text after ;
+          hint: write ;type=TYPE or ;filename=NAME, or use --form-string to send the value unchanged
 
           """
         ),
         (["post", "/x", "-F", "=b"], 2, "-F =b: write NAME=VALUE\n"),
-        (["post", "/x", "--field", "a"], 2, "--field a: there is no =VALUE\n"),
+        (["post", "/x", "--field", "a"], 2, "--field a: =VALUE is missing\n"),
         (
           ["post", "/x", "--field", "a[b=1"], 2,
           "--field a[b: write NAME=VALUE, NAME[KEY]=VALUE or NAME[]=VALUE\n"
         ),
         (
           ["post", "/x", "--field", "o[f]=A", "--field", "o[f][]=B"], 2,
-          "--field o[f][]: f is there already, and no array\n"
+          "--field o[f][]: f is already set and is not an array\n"
         ),
         (
           ["post", "/x", "--field", "o[f]=A", "--field", "o[f][g]=B"], 2,
-          "--field o[f][g]: f is there already, and no object\n"
+          "--field o[f][g]: f is already set and is not an object\n"
         ),
         (
           ["post", "/x", "--field", "o[f][g]=A", "--field", "o[f]=B"], 2,
-          "--field o[f]: the field is there already\n"
+          "--field o[f]: the field is given twice\n"
         ),
       ]
       for row in rows {

@@ -40,7 +40,7 @@ import Testing
           """)
       #expect(
         run.stderr
-          == "Masked here, not in what would be sent: the URL, X-Api-Key, the body.\n")
+          == "Masked here, not in the request: the URL, X-Api-Key, the body.\n")
       let plain = try await box.run("get", "/x", "--dry-run", env: Self.env)
       #expect(
         plain.stdout == """
@@ -75,7 +75,8 @@ import Testing
       try box.write("home/binary", "a\0b")
       let binary = try await box.terminal(
         ["post", "/x", "--dry-run", "--data-binary", "@" + box.home + "/binary"], env: Self.env)
-      #expect(binary.screen.contains("The body is binary and not shown: --raw shows it.\n"))
+      #expect(
+        binary.screen.contains("The body is binary and is not shown. Use --raw to show it.\n"))
       #expect(!binary.bytes.contains(0) && api.connections.isEmpty)
     }
   }
@@ -157,7 +158,7 @@ import Testing
         "get", "/x", "--as-curl", "-H", "@-", stdin: "X-Api-Key: \(secret)\n")
       #expect(masked.status == 0 && masked.stdout.contains(" -H 'X-Api-Key: ***' "))
       #expect(
-        masked.stderr == "Masked in this line, to be put in before it is run: X-Api-Key.\n")
+        masked.stderr == "Masked in this command; replace *** before you run it: X-Api-Key.\n")
       #expect(api.connections.isEmpty)
     }
   }
@@ -217,11 +218,11 @@ import Testing
       try box.write("home/nul", "a\0b")
       try box.write("home/long", String(repeating: "x", count: 140_000))
       let calls: [([String], String)] = [
-        (["get", "-p", "many", "/x"], "more than one header with the token\n"),
-        (["get", "-p", "jar", "/x"], "more than one header with the token\n"),
+        (["get", "-p", "many", "/x"], "needs more than one header\n"),
+        (["get", "-p", "jar", "/x"], "needs more than one header\n"),
         (["get", "-p", "basic", "/x"], "a password\n"),
         (["post", "-p", "shop", "/x", "--data-binary", "@nul", "-d", "b"], "a NUL byte"),
-        (["post", "-p", "shop", "/x", "--data-binary", "@long", "-d", "b"], "(128 KiB)"),
+        (["post", "-p", "shop", "/x", "--data-binary", "@long", "-d", "b"], "larger than 128 KiB"),
       ]
       for (words, said) in calls {
         let run = try await box.run(words + ["--as-curl"])

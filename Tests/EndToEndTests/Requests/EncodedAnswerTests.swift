@@ -84,8 +84,8 @@ import Testing
       #expect(run.status == 7 && run.stdout == "")
       #expect(
         run.stderr
-          == "authctl: the answer of \(api.url) is not encoded as its Content-Encoding says\n"
-          + "hint: a request with --raw takes it as it is\n")
+          == "authctl: the answer from \(api.url) does not match its Content-Encoding\n"
+          + "hint: use --raw to get it without decoding\n")
       let raw = try await box.run("get", "--anonymous", api.url + "/wrong", "--raw")
       #expect(raw.status == 0 && raw.stdout == Self.body)
     }

@@ -81,7 +81,7 @@ import Testing
       #expect(
         large.stderr == """
           authctl: --jq: the answer would take more than 256 MiB of memory
-          hint: --each /POINTER passes one element at a time to the filter
+          hint: use --each /POINTER to filter one element at a time
 
           """)
       let seen = api.connections.count

@@ -35,11 +35,11 @@ import Testing
       }
       try box.profile("shop", "url = \"\(api.url)\"\n")
       box.canary.watch("a-token-of-ours")
-      let back = "leads back to a page that was fetched"
+      let back = "was already fetched"
       let cases = [
-        (other.url + "/b", "\(other.url) is not where these pages come from"),
-        ("//\(other.authority)/b", "\(other.url) is not where these pages come from"),
-        ("https" + api.url.dropFirst(4), "is not where"),
+        (other.url + "/b", "\(other.url) is another origin"),
+        ("//\(other.authority)/b", "\(other.url) is another origin"),
+        ("https" + api.url.dropFirst(4), "is another origin"),
         ("http://ada@\(api.authority)/", "it must not contain a user name"),
         ("file:///etc/passwd", "its scheme"),
         ("/a?page=1", "\(api.url)/a \(back)"), ("", "\(api.url)/a \(back)"),
@@ -51,7 +51,7 @@ import Testing
           let run = try await box.run(
             ["get", api.url + "/a?page=1", "--paginate"] + anonymous, env: PagesScene.env)
           #expect(run.status == 13 && run.stdout == #"{"id":1}"#, "\(target): \(run)")
-          let start = "authctl: refused to go on behind page 1: "
+          let start = "authctl: refused to continue after page 1: "
           #expect(run.stderr.hasPrefix(start) && run.stderr.contains(words), "\(run.stderr)")
           #expect(run.hasErrorForm, "\(run.stderr)")
         }
@@ -74,8 +74,8 @@ import Testing
       let run = try await box.run("get", "/?p=0", "--paginate", env: PagesScene.env)
       #expect(run.status == 13 && run.stdout == "0\n1\n2\n3\n4\n", "\(run)")
       #expect(
-        run.stderr == "authctl: refused to go on behind page 5: \(api.url)/ leads back to a page"
-          + " that was fetched\n")
+        run.stderr
+          == "authctl: refused to continue after page 5: \(api.url)/ was already fetched\n")
     }
     try await PagesScene.with({ _, _ in .http(200, #"{"c":"same"}"#) }) { box, api in
       let run = try await box.run(
@@ -119,7 +119,7 @@ import Testing
     for (body, options, message) in [
       (#"{"a":1}"#, ["--each", "/items"], "the answer has no array at /items: object: a number"),
       ("<p>", ["--each", "/items"], "the answer is not JSON: expected a value at byte 0"),
-      (#"{"a":[],"a":[]}"#, ["--each", "/a"], "the answer has a key of /a twice"),
+      (#"{"a":[],"a":[]}"#, ["--each", "/a"], "the answer has a duplicate key in /a"),
       ("{", ["--paginate", "--slurp"], "page 1 is not JSON: the text is incomplete at byte 1"),
       (#"{"n":2}"#, ["--paginate", "--next", "/n"], "the next page at /n is not a URL: number"),
       (

@@ -100,7 +100,7 @@ import Testing
     try await PagesScene.with({ _, _ in PagesScene.page(#"{"next":"/b"}"#) }) { box, api in
       let run = try await box.run("get", "/a", "--paginate", env: PagesScene.env)
       #expect(run.status == 0 && run.stdout == #"{"next":"/b"}"#)
-      #expect(run.stderr == "hint: this was one page; --next /next may lead to more\n")
+      #expect(run.stderr == "hint: this is one page; for more, try --next /next\n")
       #expect(PagesScene.lines(api) == ["GET /a"])
     }
     try await PagesScene.with({ _, _ in PagesScene.page("{}", next: "/b") }) { box, api in
@@ -151,14 +151,14 @@ import Testing
   @Test func optionsThatDoNotGoTogether() async throws {
     try await PagesScene.with(Recorder.ok) { box, api in
       for (words, message) in [
-        (["post", "/", "--paginate"], "--paginate goes with GET"),
-        (["head", "/", "--paginate"], "--paginate goes with GET"),
+        (["post", "/", "--paginate"], "--paginate requires GET"),
+        (["head", "/", "--paginate"], "--paginate requires GET"),
         (["head", "/", "--each", "/a"], "the answer to HEAD has no body"),
-        (["get", "/", "--slurp"], "--slurp goes with --paginate"),
-        (["get", "/", "--next", "/n"], "--next goes with --paginate"),
-        (["get", "/", "--next-cursor", "/n=c"], "--next-cursor goes with --paginate"),
-        (["get", "/", "--max-pages", "2"], "--max-pages goes with --paginate"),
-        (["get", "/", "--paginate", "--max-items", "2"], "--max-items goes with --each"),
+        (["get", "/", "--slurp"], "--slurp requires --paginate"),
+        (["get", "/", "--next", "/n"], "--next requires --paginate"),
+        (["get", "/", "--next-cursor", "/n=c"], "--next-cursor requires --paginate"),
+        (["get", "/", "--max-pages", "2"], "--max-pages requires --paginate"),
+        (["get", "/", "--paginate", "--max-items", "2"], "--max-items requires --each"),
         (["get", "/", "--paginate", "--max-pages", "0"], "--max-pages must be 1 or more"),
         (["get", "/", "--each", "", "--max-items", "-1"], "--max-items must be 1 or more"),
         (

@@ -94,8 +94,8 @@ import Testing
       #expect(curl.status == 2 && curl.stdout == "")
       #expect(
         curl.stderr == """
-          authctl: --as-curl: curl cannot be given what carries a session of shop: a parameter of the URL
-          hint: --dry-run shows the request
+          authctl: --as-curl does not support the session of shop: it is in a parameter of the URL
+          hint: use --dry-run to print the request
 
           """)
       let batch = try await box.run(
@@ -154,7 +154,7 @@ import Testing
       try await with(Self.short, box, api.url)
       let expected = """
         authctl: shop sends its credential in the parameter appid
-        hint: --anonymous sends your own instead
+        hint: use --anonymous to send your own
 
         """
       for words in [

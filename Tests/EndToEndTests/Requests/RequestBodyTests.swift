@@ -100,14 +100,17 @@ import Testing
   @Test func whatIsNotSent() async throws {
     try await with { box, api in
       let calls: [([String], Int32, String)] = [
-        (["get", "/x", "-d", "a=1"], 2, "a GET has no body\nhint: -G puts the data"),
-        (["head", "/x", "--json", "{}"], 2, "a HEAD has no body"),
+        (
+          ["get", "/x", "-d", "a=1"], 2,
+          "a GET request cannot have a body\nhint: use -G to send the data"
+        ),
+        (["head", "/x", "--json", "{}"], 2, "a HEAD request cannot have a body"),
         (["post", "/x", "--json", "{bad"], 2, "--json is not JSON"),
         (["post", "/x", "--json", ""], 2, "--json is not JSON"),
         (["post", "/x", "--json", "{}", "-d", "a=1"], 2, "cannot be used together"),
-        (["post", "/x", "-X", "PUT"], 2, "-X is not needed"),
+        (["post", "/x", "-X", "PUT"], 2, "-X cannot be used with this command"),
         (["post", "/x", "-d", "@" + box.home + "/none"], 1, "-d: cannot read"),
-        (["post", "/x", "-G", "--json", "{}"], 2, "-G goes with --data"),
+        (["post", "/x", "-G", "--json", "{}"], 2, "-G and --json cannot be used together"),
         (["request", "GET / HTTP/1.1\r\nX-Evil: 1", "/x"], 2, "is not a method (RFC 9110)"),
         (["post", "x"], 2, "is neither a path nor a URL"),
         (["post", "/x", "-H", "authorization: mine"], 2, "sends its credential in that header"),

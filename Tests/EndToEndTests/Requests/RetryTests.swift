@@ -30,8 +30,8 @@ import Testing
       let run = try await box.run("get", "/", "--retry", "3", env: Self.env)
       #expect(run.status == 0 && run.stdout == "fine", "\(run)")
       #expect(
-        run.stderr == "authctl: HTTP \(code): again in 0 s (1 of 3)\n"
-          + "authctl: HTTP \(code): again in 0 s (2 of 3)\n")
+        run.stderr == "authctl: HTTP \(code); retrying in 0 s (1 of 3)\n"
+          + "authctl: HTTP \(code); retrying in 0 s (2 of 3)\n")
       #expect(api.texts.count == 3 && Set(api.texts).count == 1)
     }
   }
@@ -56,14 +56,14 @@ import Testing
     try await with(Self.busy()) { box, api in
       let run = try await box.run("get", "/", "--retry", "1", env: Self.env)
       #expect(run.status == 5 && run.stdout == "busy")
-      #expect(run.stderr == "authctl: HTTP 503: again in 0 s (1 of 1)\n" + status(503, api))
+      #expect(run.stderr == "authctl: HTTP 503; retrying in 0 s (1 of 1)\n" + status(503, api))
       let quiet = try await box.run("get", "/", "--retry", "2", "-q", env: Self.env)
       #expect(quiet.status == 5 && quiet.stdout == "busy" && quiet.stderr == "")
       let post = try await box.run(
         "post", "/", "-d", "a=1", "--retry", "1", "--retry-all-methods", "--ok", "503",
         env: Self.env)
       #expect(post.status == 0 && post.stdout == "busy", "\(post)")
-      #expect(post.stderr == "authctl: HTTP 503: again in 0 s (1 of 1)\n")
+      #expect(post.stderr == "authctl: HTTP 503; retrying in 0 s (1 of 1)\n")
       #expect(api.connections.count == 7)
       #expect(api.texts.suffix(2).allSatisfy { $0.hasSuffix("\r\n\r\na=1") })
     }
@@ -75,20 +75,20 @@ import Testing
     let past = "Sun, 06 Nov 1994 08:49:37 GMT"
     let later = Shop.date(Shop.now() + 7200)
     for (after, options, stderr) in [
-      (past, [], "authctl: HTTP 503: again in 0 s (1 of 1)\n"), ("0", [], nil),
+      (past, [], "authctl: HTTP 503; retrying in 0 s (1 of 1)\n"), ("0", [], nil),
       (
         "3600", [],
-        "authctl: the server asks for 60 min; --retry-max-time allows more than 60 s\n"
+        "authctl: the server asks to wait 60 min; use --retry-max-time to allow more than 60 s\n"
       ),
-      (later, [], "--retry-max-time allows more than 60 s\n"),
+      (later, [], "use --retry-max-time to allow more than 60 s\n"),
       ("31536000", ["--retry-max-time", "1h"], ""),
-      ("99999999999999999999999999", [], "--retry-max-time allows more than 60 s\n"),
+      ("99999999999999999999999999", [], "use --retry-max-time to allow more than 60 s\n"),
       ("60", ["-m", "20s"], ""), ("2", ["--retry-max-time", "1"], ""),
     ] as [(String, [String], String?)] {
       try await with(Self.busy(503, after)) { box, api in
         let run = try await box.run(["get", "/", "--retry", "1"] + options, env: Self.env)
         #expect(run.status == 5 && run.stdout == "busy", "\(after): \(run)")
-        let told = stderr ?? "authctl: HTTP 503: again in 0 s (1 of 1)\n"
+        let told = stderr ?? "authctl: HTTP 503; retrying in 0 s (1 of 1)\n"
         #expect(run.stderr.hasSuffix(told + status(503, api)), "\(after): \(run.stderr)")
         let isWaited = told.hasSuffix("(1 of 1)\n")
         #expect(api.connections.count == (isWaited ? 2 : 1), "\(after)")
@@ -106,7 +106,7 @@ import Testing
       let run = try await box.run("get", "/", "--retry", "1", env: Self.env)
       #expect(run.status == 0 && run.stdout == "fine", "\(run)")
       #expect(
-        run.stderr == "authctl: \(api.url) closed the connection without an answer: again in 1 s"
+        run.stderr == "authctl: \(api.url) closed the connection without an answer; retrying in 1 s"
           + " (1 of 1)\n")
     }
     // After a part of the body is written, authctl cannot retry.
@@ -126,7 +126,7 @@ import Testing
         let run = try await box.run(["get", "/", "--retry", "1"] + options, env: Self.env)
         #expect(run.status == 0 && api.connections.count == 2, "\(options): \(run)")
         #expect(
-          run.stderr == "authctl: the answer from \(api.url) is incomplete: again in 1 s"
+          run.stderr == "authctl: the answer from \(api.url) is incomplete; retrying in 1 s"
             + " (1 of 1)\n")
         let written = (box.read("home/out") ?? run.stdout).filter { $0 != "\n" }
         #expect(written == (options == ["--each", ""] ? "1" : "[1]"), "\(options)")
@@ -137,7 +137,7 @@ import Testing
       let run = try await box.run("get", "/", "--retry", "1", env: Self.env)
       #expect(run.status == 7 && run.stdout == "", "\(run)")
       let failure = "authctl: cannot reach \(api.url): connection refused"
-      #expect(run.stderr == "\(failure): again in 1 s (1 of 1)\n\(failure)\n")
+      #expect(run.stderr == "\(failure); retrying in 1 s (1 of 1)\n\(failure)\n")
     }
   }
 
@@ -154,8 +154,8 @@ import Testing
         "get", "/", "--paginate", "--rate", "1/h", "-m", "30", env: Self.env)
       #expect(run.status == 9 && run.stdout == "[]" && api.connections.count == 1, "\(run)")
       #expect(
-        run.stderr == "authctl: the time of -m ends before the next request may begin\n"
-          + "hint: raise the limit by -m SECONDS\n")
+        run.stderr == "authctl: the time limit (-m) ends before the next request can start\n"
+          + "hint: raise the limit with -m SECONDS\n")
     }
   }
 
@@ -179,7 +179,7 @@ import Testing
         let before = api.connections.count
         let run = try await box.run("get", "/x", "--retry", "3")
         #expect(run.status == 7 || run.status == 5, "\(run)")
-        #expect(!run.stderr.contains("again in") && run.stdout == "", "\(run)")
+        #expect(!run.stderr.contains("retrying in") && run.stdout == "", "\(run)")
         #expect(api.texts.dropFirst(before).map { $0.prefix(6) } == ["GET /x", "POST /"])
       }
       script["POST /refresh"] = Scene.tokens(new, second)
@@ -195,9 +195,10 @@ import Testing
         "get", "/", "--paginate", "--slurp", "--retry", "2", "--rate", "1000/s", env: Self.env)
       #expect(run.status == 0 && run.stdout == "[[1],[2]]\n", "\(run)")
       #expect(
-        run.stderr == "authctl: HTTP 503: again in 0 s (1 of 2)\n"
-          + "authctl: HTTP 429: again in 0 s (1 of 2)\n"
-          + "authctl: \(api.url) closed the connection without an answer: again in 2 s (2 of 2)\n")
+        run.stderr == "authctl: HTTP 503; retrying in 0 s (1 of 2)\n"
+          + "authctl: HTTP 429; retrying in 0 s (1 of 2)\n"
+          + "authctl: \(api.url) closed the connection without an answer; retrying in 2 s (2 of 2)\n"
+      )
     }
   }
 

@@ -142,7 +142,7 @@ struct TLSOptionTests {
       let server = try await box.tlsServer(own)
       let wrong = """
         authctl: TLS with SERVER failed: SSL: public key does not match pinned public key
-        hint: its key is not that of --pinnedpubkey; ask the server's owner whether it has changed
+        hint: the server's key does not match --pinnedpubkey; ask its owner whether it has changed
 
         """
       let warning = "authctl: warning: -k: the certificate of SERVER is not verified\n"
@@ -216,8 +216,8 @@ struct TLSOptionTests {
           Row(
             words: trust + ["--cert", both + ":x"], status: 2,
             says: """
-              authctl: --cert takes a file, and no passphrase: every user could read that
-              hint: --cert FILE --pass-file FILE, or --pass-command CMD
+              authctl: --cert takes only a file: other users could read a passphrase there
+              hint: use --cert FILE with --pass-file FILE or --pass-command CMD
 
               """),
           Row(

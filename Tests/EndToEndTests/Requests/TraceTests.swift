@@ -82,7 +82,7 @@ import Testing
       #expect(run.status == 0 && run.stdout == "{}")
       #expect(
         run.stderr == """
-          authctl: warning: the trace breaks off: --trace /dev/full: cannot write: no space left on device
+          authctl: warning: the trace is incomplete: --trace /dev/full: cannot write: no space left on device
 
           """)
     }

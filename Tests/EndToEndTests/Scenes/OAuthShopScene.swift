@@ -155,18 +155,18 @@ struct OAuthShop: Sendable {
     run.stderr.replacing(/http:\/\/[^ ]*\/authorize\?[^ \n]*/, with: "URL")
       .replacing(api.url, with: "API").replacing(box.root, with: "BOX")
       .replacing(/expired [^;]* ago/, with: "expired T ago")
-      .replacing("Default profile: shop. To change it: authctl use NAME\n", with: "")
+      .replacing("Default profile: shop. To change it, run: authctl use NAME\n", with: "")
   }
 
   static let opening = """
     Opening your browser. If nothing opens, visit:
       URL
-    Waiting for the browser (Ctrl-C ends; --no-browser for a code instead)
+    Waiting for the browser. Press Ctrl-C to cancel, or try --no-browser.
 
     """
 
   static func signedIn(
-    _ account: String = ada, _ validity: String = "Valid 15 min, renews itself."
+    _ account: String = ada, _ validity: String = "Valid for 15 min; renewed automatically."
   ) -> String {
     """
     Signed in to shop as \(account). \(validity)

@@ -344,7 +344,7 @@ import Testing
         #expect(bad.isEmpty, "\(output.debugDescription)")
         for line in output.split(separator: "\n") {
           let own = [
-            "Tried: ", "possible: ", "likely: ", "certain: ", "  ", "{", "authctl: nothing known ",
+            "Tried: ", "possible: ", "likely: ", "certain: ", "  ", "{", "authctl: the API at ",
           ]
           let next = "Next: authctl profile add \(api.profileName) \(api.url) --preset "
           let isNext = line.hasPrefix(next)

@@ -32,7 +32,7 @@ import Testing
         #expect(
           run.stderr == """
             authctl: argument \(number) is not valid UTF-8
-            hint: percent-encode it in a URL; reach such a file through < or >
+            hint: percent-encode it in a URL; for a file name, redirect with < or >
 
             """, "\(words)")
       }

@@ -54,7 +54,7 @@ import Testing
         for command in [["login", url], ["profile", "add", "shop", url]] {
           let run = try await box.run(command + ["--from-curl", file])
           #expect(run.status == 2 && run.stdout == "", "\(run.stderr)")
-          #expect(run.stderr.contains("authctl: the line of curl is for \(api.url), not for "))
+          #expect(run.stderr.contains("authctl: the curl command is for \(api.url), not for "))
         }
       }
       try box.profile("far", "url = \"\(other.url)\"\npreset = \"json\"\n")

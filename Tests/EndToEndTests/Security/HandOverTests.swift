@@ -231,7 +231,7 @@ import Testing
           let run = try await box.run("exec", "-p", "shop", "--env", item, "--", "/bin/echo", "ran")
           #expect(run.status == 125, "\(item)")
           #expect(run.stdout == "", "\(item)")
-          #expect(run.stderr == "authctl: --env \(name): not a variable that may be set\n")
+          #expect(run.stderr == "authctl: --env \(name): authctl does not set this variable\n")
         }
       }
       for name in ["AUTHCTL_TOKEN", "AUTHCTL_TOKEN_FILE"] {
@@ -242,8 +242,8 @@ import Testing
         #expect(run.stdout == "")
         #expect(
           run.stderr == """
-            authctl: --env-keep \(name): the program gets a token of the profile, and no other
-            hint: AUTHCTL_TOKEN_FOR_NAME can be kept: it serves the profile NAME only
+            authctl: --env-keep \(name): the program gets only the profile's token
+            hint: AUTHCTL_TOKEN_FOR_NAME can be kept: it is used only with the profile NAME
 
             """)
       }
@@ -341,8 +341,8 @@ import Testing
           #expect(run.stdout == "")
           #expect(
             run.stderr == """
-              authctl: AUTHCTL_TOKEN_FOR_MY_SHOP fits several profiles: MY_SHOP, my-shop, my.shop
-              hint: AUTHCTL_TOKEN with AUTHCTL_URL serves one
+              authctl: AUTHCTL_TOKEN_FOR_MY_SHOP matches several profiles: MY_SHOP, my-shop, my.shop
+              hint: use AUTHCTL_TOKEN with AUTHCTL_URL
 
               """)
         }

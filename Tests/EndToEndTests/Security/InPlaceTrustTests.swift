@@ -311,7 +311,7 @@ import Testing
           logout.stderr == """
             authctl: warning: the server did not end the session: \(file) is not trusted yet; \
             it sets network.allow_http
-            Signed out of \(file) as ada, here.
+            Signed out of \(file) as ada, on this machine only.
 
             """, "\(logout.stderr)")
         #expect(try await box.items().isEmpty)

@@ -201,7 +201,7 @@ import Testing
         #expect(run.status == 2, "\(text.debugDescription): \(run.stderr)")
         if text.lowercased().hasPrefix("authorization"), !text.contains(" :") {
           #expect(
-            run.stderr.hasSuffix("hint: --anonymous sends your own instead\n"), "\(run.stderr)")
+            run.stderr.hasSuffix("hint: use --anonymous to send your own\n"), "\(run.stderr)")
         }
       }
       #expect(api.texts == [])

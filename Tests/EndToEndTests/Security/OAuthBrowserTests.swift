@@ -50,7 +50,7 @@ import Testing
         ["login"], env: shop.environment(["BROWSER": "/nowhere/browser"]))
       let view = await child.until { find(Array("Waiting for".utf8), in: $0.err) != nil }
       let text = String(decoding: view.err, as: UTF8.self)
-      #expect(text.hasPrefix("No browser could be opened. Visit:\n  http://127.0.0.1:"), "\(text)")
+      #expect(text.hasPrefix("Cannot open a browser. Visit:\n  http://127.0.0.1:"), "\(text)")
       let url = try #require(text.firstMatch(of: /http:\S+/)).0
       _ = try await shop.box.run("-sL", "-o", "/dev/null", String(url), program: "/usr/bin/curl")
       #expect(try await child.finish().status == 0)
@@ -108,7 +108,7 @@ import Testing
 
   @Test(
     arguments: [
-      (["expired_token"], 9, "the time to sign in is over (expired_token)"),
+      (["expired_token"], 9, "the sign-in timed out (expired_token)"),
       (["access_denied"], 14, "shop refused the sign-in (access_denied)"),
       (["invalid_grant"], 14, "shop refused the sign-in (invalid_grant)"),
     ] as [(JSON, Int32, String)])

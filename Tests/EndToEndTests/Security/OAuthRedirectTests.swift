@@ -95,7 +95,7 @@ import Testing
       #expect(
         run.stderr == """
           authctl: cannot listen on localhost:\(squatter.port) for the browser (Address already in use)
-          hint: --no-browser needs no port
+          hint: use --no-browser to sign in without a port
 
           """)
       #expect(squatter.connections.isEmpty && shop.visited == nil)
@@ -132,14 +132,14 @@ import Testing
 
   @Test(
     arguments: [
-      (["iss": "https://evil.example"], "the answer in the browser is of another server"),
-      (["iss": nil], "the answer in the browser does not name its server"),
+      (["iss": "https://evil.example"], "the response in the browser is from another server"),
+      (["iss": nil], "the response in the browser does not name its server (iss)"),
       (
         ["iss": ["{issuer}", "https://evil.example"]],
-        "the answer in the browser is of another server"
+        "the response in the browser is from another server"
       ),
-      (["code": ["{value}", "evil"]], "the browser brought no code"),
-      (["code": nil], "the browser brought no code"),
+      (["code": ["{value}", "evil"]], "the response in the browser has no code"),
+      (["code": nil], "the response in the browser has no code"),
     ] as [(JSON, String)])
   func wrongAnswers(authorize: JSON, says: String) async throws {
     try await OAuthShop.with { shop in
@@ -184,7 +184,7 @@ import Testing
           Content-Security-Policy: default-src 'none'\r
           Connection: close\r
           \r
-          <!DOCTYPE html><title>authctl</title><p>You can close this page and go back to the terminal.</p>
+          <!DOCTYPE html><title>authctl</title><p>You can close this page and return to the terminal.</p>
 
           """)
     }

@@ -67,9 +67,9 @@ import Testing
         ["aud": ["demo-public", "other"], "azp": nil], "the ID token was issued to another client"
       ),
       (["azp": "other"], "the ID token was issued to another client"),
-      (["iss": "https://evil.example"], "the ID token is of another issuer"),
+      (["iss": "https://evil.example"], "the ID token is from another issuer"),
       (["nonce": "x"], "the ID token is for another sign-in (nonce)"),
-      (["exp": 1], "the ID token has expired; is a clock wrong?"),
+      (["exp": 1], "the ID token has expired; check the clocks"),
       (["exp": nil], "the ID token has no exp"), (["sub": nil], "the ID token has no sub"),
       (["at_hash": "x"], "the ID token is for another access token (at_hash)"),
     ] as [(JSON, String)])
@@ -93,7 +93,7 @@ import Testing
       try await shop.set(["id_token_alg": "none"])
       try await expectRefused(shop, "the ID token is not signed")
       try await shop.set(["id_token_alg": "RS256", "token": ["id_token": "no-jwt"]])
-      try await expectRefused(shop, "the ID token is no JWT")
+      try await expectRefused(shop, "the ID token is not a JWT")
       try shop.profile(
         "client_id = \"demo-public\"\nid_token = \"required\"\nscope = \"openid read\"")
       try await shop.set(["token": ["id_token": nil]])

@@ -170,7 +170,7 @@ struct SecondUserTests {
         chmod(home.box.runtimeDirectory, mode)
         let run = try await home.ada("exec", "-p", "shop", "--file", "--", "/bin/true")
         #expect(run.status == 125, "\(run.stderr)")
-        #expect(run.stderr.contains("there is no runtime directory"), "\(run.stderr)")
+        #expect(run.stderr.contains("no runtime directory"), "\(run.stderr)")
       }
       // A folder like /dev/shm, in which everyone may write and Eve was first.
       try #require(mkdir(home.box.root + "/shared", 0o777) == 0)

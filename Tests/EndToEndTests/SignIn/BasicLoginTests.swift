@@ -31,8 +31,8 @@ import Testing
       #expect(run.status == 0 && run.stdout == "", "\(run.stderr)")
       #expect(
         run.stderr.replacing("\n", with: " ").hasPrefix(
-          "The server accepts the password but not the path (GET \(api.url)/: HTTP \(status)); "
-            + "login.path can name one that you may read. Signed in to files as ann."),
+          "The server accepted the password but refused the path (GET \(api.url)/: HTTP \(status)); "
+            + "set login.path to a path that you can read. Signed in to files as ann."),
         "\(run.stderr)")
       #expect(api.connections.count == 2)
       #expect(api.texts.last?.contains("Authorization") == false)

@@ -28,13 +28,15 @@ struct BackEnd: Sendable, CustomTestStringConvertible {
   static let all = [
     BackEnd(
       preset: "express-jwt",
-      validity: ["Valid 60 days; cannot renew itself.", "Valid 59 days; cannot renew itself."],
+      validity: ["Valid for 60 days; cannot be renewed.", "Valid for 59 days; cannot be renewed."],
       next: "/PATH", signIn: "POST /api/login", wrong: (400, "Incorrect password"),
       unknown: (400, "User not found"), resource: "/api/faculty/courses",
       answer: #"[{"id":1,"title":"Compilers""#),
     BackEnd(
       preset: "vapor-basic",
-      validity: ["Valid 15 min, renews itself.", "Valid 14 min, renews itself."],
+      validity: [
+        "Valid for 15 min; renewed automatically.", "Valid for 14 min; renewed automatically.",
+      ],
       next: "/api/v1/me", signIn: "POST /api/v1/signin", wrong: (401, "User not authenticated."),
       unknown: (401, "User not authenticated."), resource: "/api/v1/me", answer: #"{"id":""#,
       isRefreshable: true, whoami: "GET /api/v1/me"),
@@ -51,7 +53,9 @@ struct BackEnd: Sendable, CustomTestStringConvertible {
       whoami: "GET /api/me"),
     BackEnd(
       preset: "rails-selfie", options: ["--app-key-file", "KEY"],
-      validity: ["Valid 24 h, renews itself.", "Valid 23 h, renews itself."],
+      validity: [
+        "Valid for 24 h; renewed automatically.", "Valid for 23 h; renewed automatically.",
+      ],
       next: "/PATH", signIn: "POST /api/signin", wrong: (401, "Wrong Password"),
       unknown: (400, "No USER found by this email ID"), resource: "/api/get_photos", answer: "[]",
       header: "Authorization: Token token=", isRefreshable: true, revokes: true),
@@ -98,7 +102,7 @@ struct BackEnd: Sendable, CustomTestStringConvertible {
           """
           Signed in to it as ada@example.com. \($0)
           Saved: session in the Secret Service (gnome-keyring).
-          Default profile: it. To change it: authctl use NAME
+          Default profile: it. To change it, run: authctl use NAME
           Next: authctl get \(it.next)
 
           """
@@ -144,7 +148,7 @@ struct BackEnd: Sendable, CustomTestStringConvertible {
 
       let logout = try await box.run("logout", "-p", "it")
       #expect(logout.status == 0 && logout.stdout == "")
-      let place = it.revokes == true ? "at the server and here" : "here"
+      let place = it.revokes == true ? "at the server and on this machine" : "on this machine only"
       #expect(logout.stderr == "Signed out of it as ada@example.com, \(place).\n")
       #expect(try await box.items().isEmpty)
 
@@ -159,7 +163,7 @@ struct BackEnd: Sendable, CustomTestStringConvertible {
           """)
       let again = try await box.run("logout")
       #expect(again.status == 0)
-      #expect(again.stderr == "Not signed in to it: there was nothing to forget.\n")
+      #expect(again.stderr == "Not signed in to it.\n")
       #expect(try await api.counts() == before)
     }
   }
@@ -274,7 +278,7 @@ struct BackEnd: Sendable, CustomTestStringConvertible {
 
       let refresh = try await box.run("refresh", "--json")
       #expect(refresh.status == 0)
-      #expect(refresh.stderr.hasPrefix("Renewed it as ada@example.com. Valid "))
+      #expect(refresh.stderr.hasPrefix("Renewed it as ada@example.com. Valid for "))
       let sent = try await api.requests().filter { $0["path"] == "/api/v1/refresh" }
       let tokens = try sent.map { try JSON(parsing: $0["body"]?.string ?? "")["refreshToken"] }
       #expect(tokens.count == 2 && tokens[0] != tokens[1])

@@ -52,7 +52,7 @@ import Testing
       #expect(run.status == 2 && run.stdout == "")
       #expect(
         run.stderr
-          == "authctl: a name for HTTP Basic cannot hold a colon (RFC 7617, section 2)\n")
+          == "authctl: a user name for HTTP Basic cannot contain a colon (RFC 7617, section 2)\n")
       #expect(try await api.counts() == [:])
       // If the name is sent in JSON, next to the application's Basic credential, it may contain a
       // colon.
@@ -372,7 +372,9 @@ import Testing
       #expect(renewal?["headers"]?["authorization"] == Self.key)
       #expect(renewal?["query"] == ["email": "ada@example.com"])
       let logout = try await box.run("logout")
-      #expect(logout.stderr == "Signed out of it as ada@example.com, at the server and here.\n")
+      #expect(
+        logout.stderr == "Signed out of it as ada@example.com, at the server and on this machine.\n"
+      )
       let last = try await api.requests().last
       #expect(last?["target"] == "/api/clear_token" && last?["method"] == "GET")
       #expect(last?["headers"]?["authorization"]?.string?.hasPrefix("Token token=") == true)

@@ -4,10 +4,10 @@ import Testing
 /// `authctl jwt decode`: rules B4, B5, B7 and C10.
 @Suite struct JWTDecodeTests {
   private static let warning =
-    "authctl: warning: not verified: the signature was not looked at\n"
+    "authctl: warning: the signature was not verified\n"
   private static let notOne = """
-    authctl: this token is not a JSON Web Token: only the server can look into it
-    hint: a JWT has three parts with dots between (RFC 7519)
+    authctl: this token is not a JSON Web Token: only the server can decode it
+    hint: a JWT has three parts, separated by dots (RFC 7519)
 
     """
 
@@ -89,7 +89,7 @@ import Testing
           let run = try await box.run(["jwt", "decode", token] + options)
           #expect(run.status == 2)
           #expect(run.stdout == "")
-          #expect(run.stderr.contains("a token does not belong on the command line"))
+          #expect(run.stderr.contains("do not put a token on the command line"))
           #expect(!run.stderr.contains(token))
         }
       }

@@ -155,7 +155,7 @@ import Testing
       #expect(run.status == 10)
       #expect(run.stdout == "")
       #expect(
-        run.stderr.hasPrefix("authctl: --keep-command: the command ended with status 1: cat: "),
+        run.stderr.hasPrefix("authctl: --keep-command: the command exited with status 1: cat: "),
         "\(run.stderr)")
       #expect(try await api.count("POST /login") == 1)
       try shop.box.write("password", Shop.password + "\n")
@@ -265,10 +265,10 @@ import Testing
   @Test func whatCannotBeKeptIsSaid() async throws {
     try await withShop { shop, _ in
       for (options, words) in [
-        (["--password-stdin"], "--keep-command keeps the command of --password-command"),
+        (["--password-stdin"], "--keep-command requires --password-command"),
         (
           ["--password-command", "true", "--token-stdin"],
-          "--keep-command is for a sign-in, not for a token got elsewhere"
+          "--keep-command cannot be used with an existing token"
         ),
       ] {
         let run = try await shop.box.run(

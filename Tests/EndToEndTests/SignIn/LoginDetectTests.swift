@@ -33,7 +33,7 @@ import Testing
     """
     Saved: session in the Secret Service (gnome-keyring), profile in
     ~/.config/authctl/profiles/\(api.profileName).toml
-    Default profile: \(api.profileName). To change it: authctl use NAME
+    Default profile: \(api.profileName). To change it, run: authctl use NAME
 
     """
   }
@@ -52,12 +52,13 @@ import Testing
       #expect(run.status == 0)
       #expect(
         run.screen == """
-          API (its address, or the sign-in address you give to curl):
+          API URL (its base URL or its sign-in URL):
           > \(api.url)
           \(Self.found)Use preset simplejwt? [Y/n]\u{20}
           Account: ada@shop.example
           Password for ada@shop.example at \(api.url):\u{20}
-          Signed in to \(api.profileName) as ada@shop.example. Valid 15 min, renews itself.
+          Signed in to \(api.profileName) as ada@shop.example. Valid for 15 min; renewed
+          automatically.
           \(Self.saved(api))Next: authctl get /auth/users/me/
 
           """)
@@ -95,14 +96,14 @@ import Testing
       let looks = Look.asked(api).dropLast()
       #expect(
         run.screen == """
-          Nothing known answers at \(api.url) (\(looks.count) places tried).
+          The API at \(api.url) was not recognized (\(looks.count) requests sent).
           Sign-in path [/login]: /api/auth/login
           Body, as JSON [{"username":"{username}","password":"{password}"}]:
           > \(body)
           Account: ada
           Password for ada at \(api.url):\u{20}
-          Token: the only JWT in the answer, at /data/jwt.
-          Signed in to \(api.profileName) as ada. Valid 60 min; cannot renew itself.
+          Found the token at /data/jwt, the only JWT in the answer.
+          Signed in to \(api.profileName) as ada. Valid for 60 min; cannot be renewed.
           \(Self.saved(api))Next: authctl get /PATH
 
           """)
@@ -278,7 +279,7 @@ import Testing
       #expect(
         pipe.stderr == """
           \(found)authctl: authctl found a sign-in, but cannot ask here whether to use it
-          hint: --yes takes what was found
+          hint: use --yes to accept the detected settings
 
           """)
       #expect(Look.posts(api).isEmpty && names(box) == [])
@@ -304,7 +305,7 @@ import Testing
       #expect(run.status == 0 && run.stdout == "")
       #expect(
         run.stderr == """
-          \(Self.found)Signed in to \(api.profileName) as ada. Valid 15 min, renews itself.
+          \(Self.found)Signed in to \(api.profileName) as ada. Valid for 15 min; renewed automatically.
           \(Self.saved(api))Next: authctl get /auth/users/me/
 
           """)
@@ -333,7 +334,7 @@ import Testing
           ["login", api.url, "-p", "n\(index)", "-u", "ada", "--password-stdin"],
           stdin: "a password\n", env: Self.home)
         #expect(run.status == 0 && run.stdout == "", "\(index): \(run.stderr)")
-        #expect(!run.stderr.contains("Nothing known"))
+        #expect(!run.stderr.contains("not recognized"))
         #expect(Look.posts(api) == ["POST /login"])
         #expect(
           Look.body(api.texts.last) == #"{"username":"ada","password":"a password"}"#)

@@ -3,7 +3,7 @@ import Testing
 
 /// `authctl logout`: design 1, 4 and 6.
 @Suite struct LogoutTests {
-  private static let nothing = "Not signed in to shop: there was nothing to forget.\n"
+  private static let nothing = "Not signed in to shop.\n"
   private static func out(_ place: String, _ account: String = Shop.ada) -> String {
     "Signed out of shop as \(account), \(place).\n"
   }
@@ -13,7 +13,7 @@ import Testing
       let tokens = try await (shop.accessToken(), shop.refreshToken())
       let run = try await shop.box.run("logout")
       #expect(run.stdout == "")
-      #expect(run.stderr == Self.out("at the server and here"))
+      #expect(run.stderr == Self.out("at the server and on this machine"))
       #expect(run.status == 0)
       #expect(try await shop.box.items().isEmpty)
       #expect(try await api.counts() == ["POST /login": 1, "POST /logout": 1])
@@ -64,7 +64,7 @@ import Testing
   @Test func forgetsWhereTheRecipeKnowsNoRevocation() async throws {
     try await Shop.with(without: ["logout"]) { shop, api in
       let run = try await shop.box.run("logout")
-      #expect(run.stderr == Self.out("here"))
+      #expect(run.stderr == Self.out("on this machine only"))
       #expect(run.status == 0)
       #expect(try await shop.box.items().isEmpty)
       #expect(try await api.counts() == ["POST /login": 1])
@@ -85,7 +85,7 @@ import Testing
           "path": "/logout", "status": .number(Double(status)), "headers": [["Location", "/page"]],
         ])
         let run = try await shop.box.run("logout")
-        let end = Self.out(isOver ? "at the server and here" : "here")
+        let end = Self.out(isOver ? "at the server and on this machine" : "on this machine only")
         #expect(run.stdout == "")
         if isOver {
           #expect(run.stderr == end, "\(status)")
@@ -113,7 +113,7 @@ import Testing
       #expect(
         run.stderr
           == "authctl: warning: the server did not end the session: "
-          + "cannot reach \(api.url): connection refused\n" + Self.out("here"))
+          + "cannot reach \(api.url): connection refused\n" + Self.out("on this machine only"))
       #expect(run.status == 0)
       #expect(try await shop.box.items().isEmpty)
     }
@@ -132,7 +132,7 @@ import Testing
       }
       try await api.misbehave(["path": "/logout", "delay_ms": 0])
       let good = try await shop.box.run("logout", "--require-revocation")
-      #expect(good.stderr == Self.out("at the server and here"))
+      #expect(good.stderr == Self.out("at the server and on this machine"))
       #expect(good.status == 0)
       #expect(try await shop.box.items().isEmpty)
 
@@ -162,17 +162,18 @@ import Testing
         #expect(run.stdout == "")
         #expect(
           run.stderr
-            == "authctl: shop: which account? Stored are \(Shop.ada), \(Shop.grace)\n"
-            + "hint: -u NAME chooses one\n", "\(arguments)")
+            == "authctl: shop: several accounts are signed in: \(Shop.ada), \(Shop.grace)\n"
+            + "hint: choose one with -u NAME\n", "\(arguments)")
         #expect(run.status == 10)
       }
       #expect(try await shop.box.items().count == 2)
       let one = try await shop.box.run("logout", "-u", Shop.grace)
-      #expect(one.stderr == Self.out("at the server and here", Shop.grace))
+      #expect(one.stderr == Self.out("at the server and on this machine", Shop.grace))
       #expect(one.status == 0)
       #expect(try await shop.box.items().map(\.attributes["account"]) == [Shop.ada])
       // The only remaining account needs no name.
-      #expect(try await shop.box.run("logout").stderr == Self.out("at the server and here"))
+      #expect(
+        try await shop.box.run("logout").stderr == Self.out("at the server and on this machine"))
       #expect(try await shop.box.items().isEmpty)
     }
   }
@@ -193,8 +194,8 @@ import Testing
       let some = try await shop.box.run("logout", "--all", "-p", "shop")
       #expect(some.stdout == "")
       #expect(
-        some.stderr == Self.out("at the server and here")
-          + Self.out("at the server and here", Shop.grace))
+        some.stderr == Self.out("at the server and on this machine")
+          + Self.out("at the server and on this machine", Shop.grace))
       #expect(some.status == 0)
       #expect(try await shop.box.items().map(\.attributes["profile"]) == ["desk"])
       #expect(try await api.count("POST /logout") == 2)
@@ -203,9 +204,9 @@ import Testing
       let all = try await shop.box.run("logout", "--all")
       #expect(
         Set(all.stderr.split(separator: "\n")) == [
-          "Signed out of shop as \(Shop.ada), at the server and here.",
-          "Signed out of shop as \(Shop.grace), at the server and here.",
-          "Signed out of desk as key, here.",
+          "Signed out of shop as \(Shop.ada), at the server and on this machine.",
+          "Signed out of shop as \(Shop.grace), at the server and on this machine.",
+          "Signed out of desk as key, on this machine only.",
         ])
       #expect(all.status == 0)
       #expect(try await shop.box.items().isEmpty)
@@ -213,7 +214,7 @@ import Testing
 
       let none = try await shop.box.run("logout", "--all")
       #expect(none.stdout == "")
-      #expect(none.stderr == "There was no session to forget.\n")
+      #expect(none.stderr == "No sessions.\n")
       #expect(none.status == 0)
     }
   }
@@ -234,9 +235,9 @@ import Testing
   @Test func nobodyIsSignedInWithoutProfiles() async throws {
     try await Sandbox.with(.none) { box in
       for (words, out, err) in [
-        ([], "", "No profiles: there is nothing to log out of.\n"),
+        ([], "", "No profiles.\n"),
         (["-u", Shop.ada, "-q"], "", ""),
-        (["--json"], "[]\n", "No profiles: there is nothing to log out of.\n"),
+        (["--json"], "[]\n", "No profiles.\n"),
       ] {
         let run = try await box.run(["logout"] + words)
         #expect(run.stdout == out && run.stderr == err, "\(words)")

@@ -28,11 +28,11 @@ import Testing
       #expect(run.status == 0 && run.stdout == "", "\(run.stderr)")
       #expect(
         run.stderr == """
-          Signed in to \(api.profileName) as ada@example.com. Valid 60 min; cannot renew
-          itself.
+          Signed in to \(api.profileName) as ada@example.com. Valid for 60 min; cannot be
+          renewed.
           Saved: session in the Secret Service (gnome-keyring), profile in
           ~/.config/authctl/profiles/\(api.profileName).toml
-          Default profile: \(api.profileName). To change it: authctl use NAME
+          Default profile: \(api.profileName). To change it, run: authctl use NAME
           The answer has a refresh token; set refresh.path to renew.
           hint: authctl profile set \(api.profileName) refresh.path=/PATH
           Next: authctl get /PATH
@@ -122,7 +122,7 @@ import Testing
       try await answer(["ok": 1, "inner": [["a~b/c": .string(jwt)]]])
       let run = try await login(box, api.url + "/v1/login", "-u", "ada", "--preset", "json")
       #expect(run.status == 0, "\(run.stderr)")
-      let told = "Token: the only JWT in the answer, at /inner/0/a~0b~1c.\n"
+      let told = "Found the token at /inner/0/a~0b~1c, the only JWT in the answer.\n"
       #expect(run.stderr.hasPrefix(told))
       let told2 = try await box.run("token", env: Self.home)
       #expect(told2.stdout == jwt + "\n")
@@ -167,7 +167,7 @@ import Testing
       #expect(
         asked.stderr == """
           authctl: a password is required, but authctl cannot ask here
-          hint: --password-stdin, --password-file F, --password-command C or AUTHCTL_PASSWORD
+          hint: use --password-stdin, --password-file F, --password-command C or AUTHCTL_PASSWORD
 
           """)
       #expect(try await attempt("wrong", api.url, stdin: "wrong\n").status == 14)
@@ -237,7 +237,7 @@ import Testing
     try await Sandbox.with { box in
       for (url, said) in [
         ("shop.example", "shop.example is not a URL\nhint: write https://shop.example\n"),
-        ("https://h.example/login?x=1", "the API's address has no query\n"),
+        ("https://h.example/login?x=1", "the API's URL must not have a query\n"),
         ("https://u:pw@h.example", ""),
       ] {
         let run = try await login(box, url, "-u", "ada", "--preset", "json")

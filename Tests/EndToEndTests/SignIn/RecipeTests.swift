@@ -72,7 +72,7 @@ import Testing
       #expect(runs[2].stderr == "")
       #expect(
         runs.last?.unfolded
-          == "Signed out of \(place.work)/ci/shop.toml as ci, at the server and here. ",
+          == "Signed out of \(place.work)/ci/shop.toml as ci, at the server and on this machine. ",
         "\(runs.last?.stderr ?? "")")
       if failing == nil { try place.expectItems("work/items.json") }
       var counts: [String: Double] = ["POST /login": 1, "POST /logout": 1]
@@ -122,7 +122,7 @@ import Testing
       #expect(run.stdout == "")
       #expect(
         run.unfolded.hasSuffix(
-          " Signed out of \(place.work)/ci/shop.toml as ci, at the server and here. "),
+          " Signed out of \(place.work)/ci/shop.toml as ci, at the server and on this machine. "),
         "\(run.stderr)")
       try place.expectItems("work/items.json")
       try await place.expectCounts(["POST /login": 1, "GET /items": 1, "POST /logout": 1])

@@ -203,7 +203,8 @@ import Testing
       let old = try await shop.refreshToken()
       let run = try await shop.box.run("refresh")
       #expect(run.stdout == "")
-      #expect(run.stderr == "Renewed shop as \(Shop.ada). Valid 15 min, renews itself.\n")
+      #expect(
+        run.stderr == "Renewed shop as \(Shop.ada). Valid for 15 min; renewed automatically.\n")
       #expect(run.status == 0)
       #expect(try await shop.refreshToken() != old)
       let json = try await shop.box.run("refresh", "--json", "-q")

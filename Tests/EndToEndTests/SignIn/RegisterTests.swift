@@ -76,8 +76,8 @@ import Testing
         words,
         answers: [
           (question, password + "\n"), ("Repeat the password: ", other + "\n"),
-          ("The passwords differ.", ""), (question, password + "\n"),
-          ("Repeat the password: ", "\n"), ("The passwords differ.", ""),
+          ("The passwords do not match.", ""), (question, password + "\n"),
+          ("Repeat the password: ", "\n"), ("The passwords do not match.", ""),
           (question, password + "\n"), ("Repeat the password: ", password + "\n"),
         ], env: Self.home)
       #expect(run.status == 0, "\(run.screen)")
@@ -100,7 +100,7 @@ import Testing
         ["register", api.url, "-u", "new@example.com"] + Self.options, answers: pair + pair + pair,
         env: Self.home)
       #expect(run.status == 10, "\(run.screen)")
-      #expect(run.screen.contains("authctl: the passwords differed three times\n"))
+      #expect(run.screen.contains("authctl: the passwords did not match three times\n"))
       #expect(try await api.counts() == [:])
       #expect(box.read(Self.file(api)) == nil)
     }

@@ -62,7 +62,7 @@ import Testing
       let url = api.url + "/login"
       let unheard = "http://127.0.0.1:1/login"
       let cases: [(words: [String], status: Int32, hint: String)] = [
-        ([url, "-u", "ada"], 10, "--password-stdin, --password-file F"),
+        ([url, "-u", "ada"], 10, "use --password-stdin, --password-file F"),
         ([api.url + "/v1/login", "-u", "ada", "--password-stdin"], 4, "the path may be wrong"),
         (
           [unheard, "-u", "ada", "--password-stdin"], 7,
@@ -93,7 +93,7 @@ import Testing
           ["login", api.url + "/login", "-p", name, "-u", "ada@example.com", "--password-stdin"]
             + more, stdin: "correct horse battery\n")
       }
-      let line = "Default profile: one. To change it: authctl use NAME\n"
+      let line = "Default profile: one. To change it, run: authctl use NAME\n"
       let one = try await signIn("one")
       #expect(one.status == 0)
       #expect(

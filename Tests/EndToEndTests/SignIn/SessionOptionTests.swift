@@ -107,7 +107,7 @@ import Testing
       let warned = try await files.login("--revoke-old")
       #expect(warned.status == 0)
       #expect(
-        warned.stderr.contains("authctl: warning: the earlier session could not be ended: shop: "),
+        warned.stderr.contains("authctl: warning: cannot end the earlier session: shop: "),
         "\(warned.stderr)")
       #expect(try await files.run("get", "/me").stdout == Shop.me)
     }

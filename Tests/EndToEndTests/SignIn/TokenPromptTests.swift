@@ -65,7 +65,7 @@ import Testing
       let script = try await box.run(words, env: Self.home)
       #expect(script.status == 10 && script.stdout == "")
       #expect(
-        script.stderr.hasSuffix("\nhint: --token-stdin, --token-file F or --token-command C\n"),
+        script.stderr.hasSuffix("\nhint: use --token-stdin, --token-file F or --token-command C\n"),
         "\(script.stderr)")
       let run = try await type(key, at: "API key for \(api.url): ", box, words)
       #expect(run.status == 0, "\(run.screen)")

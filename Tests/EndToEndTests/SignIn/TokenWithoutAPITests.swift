@@ -4,7 +4,7 @@ import Testing
 @Suite struct TokenWithoutAPITests {
   private static func said(_ variable: String, _ url: String) -> String {
     """
-    authctl: \(variable) is set, but nothing says which API it is for
+    authctl: \(variable) is set, but no API is named for it
     hint: set AUTHCTL_URL=\(url)
 
     """

@@ -25,7 +25,7 @@ import Testing
       #expect(set.status == 0, "\(set.stderr)")
       let renewed = try await shop.box.run("refresh")
       #expect(renewed.status == 0, "\(renewed.stderr)")
-      #expect(renewed.stderr.contains("renews itself."))
+      #expect(renewed.stderr.contains("renewed automatically."))
       #expect(try await api.counts() == ["POST /login": 1, "POST /refresh": 1])
     }
   }

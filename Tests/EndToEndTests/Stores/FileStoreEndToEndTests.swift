@@ -18,10 +18,10 @@ import Testing
       let login = try await files.login()
       #expect(
         login.stderr == """
-          \(warning)Signed in to shop as ada@example.com. Valid 15 min, renews itself.
+          \(warning)Signed in to shop as ada@example.com. Valid for 15 min; renewed automatically.
           Saved: session in the store of \(store == "file" ? "sealed" : "plain") files
           (\(files.sessions)).
-          Default profile: shop. To change it: authctl use NAME
+          Default profile: shop. To change it, run: authctl use NAME
           Next: authctl get /me
 
           """)
@@ -33,7 +33,8 @@ import Testing
       let refresh = try await files.run("refresh", "--json")
       #expect(try JSON(parsing: refresh.stdout)["store"] == .string(store))
       #expect(
-        refresh.stderr == "Renewed shop as ada@example.com. Valid 15 min, renews itself.\n")
+        refresh.stderr
+          == "Renewed shop as ada@example.com. Valid for 15 min; renewed automatically.\n")
       #expect(refresh.status == 0)
 
       let row = try JSON(parsing: try await files.run("status", "--json").stdout)[0]
@@ -49,7 +50,8 @@ import Testing
 
       let logout = try await files.run("logout", "--json")
       #expect(
-        logout.stderr == "Signed out of shop as ada@example.com, at the server and here.\n")
+        logout.stderr
+          == "Signed out of shop as ada@example.com, at the server and on this machine.\n")
       let ended = try JSON(parsing: logout.stdout).elements
       #expect(ended.count == 1 && ended.first?["revoked"] == true)
       #expect(ended.first?["deleted"] == true)

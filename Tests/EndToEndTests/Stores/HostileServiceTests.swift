@@ -41,7 +41,7 @@ import Testing
     try await withShop(sending: ["GET /me": 2, "POST /refresh": 1]) { shop, keyring in
       for (command, stdout) in [("get /me", Shop.me), ("refresh", ""), ("get /me", Shop.me)] {
         let run = try await shop.box.run(command.split(separator: " ").map(String.init))
-        let renewed = "Renewed shop as \(Shop.ada). Valid 15 min, renews itself.\n"
+        let renewed = "Renewed shop as \(Shop.ada). Valid for 15 min; renewed automatically.\n"
         #expect(run.stderr == (command == "refresh" ? renewed : ""))
         #expect(run.stdout == stdout)
         #expect(run.status == 0)

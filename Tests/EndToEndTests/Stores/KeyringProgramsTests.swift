@@ -19,7 +19,8 @@ import Testing
       try await program.unlock()
       #expect(try await shop.box.run("get", "-u", Shop.ada, "/me").stdout == Shop.me)
       let logout = try await shop.box.run("logout", "-u", Shop.ada)
-      #expect(logout.stderr == "Signed out of shop as \(Shop.ada), at the server and here.\n")
+      #expect(
+        logout.stderr == "Signed out of shop as \(Shop.ada), at the server and on this machine.\n")
       #expect(logout.status == 0)
       let status = try await shop.box.run("status")
       #expect(status.stdout + status.stderr == "No sessions.\nhint: authctl login URL\n")
@@ -40,7 +41,7 @@ import Testing
 
   /// Signs in two accounts, and one of them a second time.
   private func signIn(_ program: KeyringProgram) async throws {
-    var first = "Default profile: shop. To change it: authctl use NAME\n"
+    var first = "Default profile: shop. To change it, run: authctl use NAME\n"
     for (account, password) in [
       (Shop.ada, Shop.password), (Shop.grace, Shop.gracePassword),
       (Shop.grace, Shop.gracePassword),
@@ -48,7 +49,7 @@ import Testing
       let login = try await program.shop.login("-u", account, password: password)
       #expect(
         login.stderr == """
-          Signed in to shop as \(account). Valid 15 min, renews itself.
+          Signed in to shop as \(account). Valid for 15 min; renewed automatically.
           Saved: session in the Secret Service (\(program.kind.rawValue)).
           \(first)Next: authctl get /me
 
@@ -102,7 +103,7 @@ import Testing
     let password = try await box.run("store", "unlock", "--password-stdin", stdin: "secret\n")
     #expect(
       password.stderr == """
-        authctl: \(kind.rawValue) takes no password from other programs
+        authctl: \(kind.rawValue) accepts no password from other programs
         hint: to use its own dialog, run on its desktop: authctl store unlock
 
         """)

@@ -41,7 +41,7 @@ import Testing
       let wanted: [String: String] = [
         "get /me": "Ada Lovelace", "token": token ?? "-", "whoami": Shop.ada,
         "exec -- echo done": "done\n", "refresh": "Renewed shop as \(Shop.ada).",
-        "logout": "Signed out of shop as \(Shop.ada), at the server and here.\n",
+        "logout": "Signed out of shop as \(Shop.ada), at the server and on this machine.\n",
       ]
       #expect(run.screen.contains(wanted[command] ?? "?"), "\(run.screen)")
       #expect(!run.screen.contains("dialog"), "\(run.screen)")

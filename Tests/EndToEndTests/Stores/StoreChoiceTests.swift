@@ -168,7 +168,7 @@ import Testing
 
   private static func held(_ store: String, _ options: String) -> String {
     """
-    The store \(store) still holds a session of ada@example.com.
+    The store \(store) still has a session of ada@example.com.
     hint: authctl logout \(options) --store \(store)
 
     """
@@ -200,7 +200,7 @@ import Testing
       let run = try await files.box.run(words, env: files.env)
       #expect(run.status == 0 && run.stdout == "")
       let which = all ? "--all" : "-p shop -u ada@example.com"
-      let out = "Signed out of shop as ada@example.com, at the server and here.\n"
+      let out = "Signed out of shop as ada@example.com, at the server and on this machine.\n"
       #expect(run.stderr == out + Self.held(other, which))
       #expect(try await files.box.items().count == (other == "file" ? 0 : 1))
       #expect(files.files.count == (other == "file" ? 1 : 0))
@@ -220,7 +220,8 @@ import Testing
         ["logout", "--all-stores", "--json", "--store", store] + (all ? ["--all"] : []),
         env: files.env)
       #expect(run.status == 0)
-      #expect(run.stderr == "Signed out of shop as ada@example.com, at the server and here.\n")
+      #expect(
+        run.stderr == "Signed out of shop as ada@example.com, at the server and on this machine.\n")
       let rows = try JSON(parsing: run.stdout).elements
       #expect(rows.count == 1)
       #expect(rows.first?["revoked"] == true && rows.first?["deleted"] == true)
@@ -234,13 +235,13 @@ import Testing
   @Test func aStoreThatCannotBeReadIsNamedOnlyWhereItWasAskedFor() async throws {
     try await inBoth { files in
       try await files.box.lockKeyring()
-      let out = "Signed out of shop as ada@example.com, at the server and here.\n"
+      let out = "Signed out of shop as ada@example.com, at the server and on this machine.\n"
       let login = try await files.login()
       #expect(login.status == 0 && login.stderr.hasPrefix("Signed in to shop"), "\(login.stderr)")
       let logout = try await files.run("logout", "--all-stores")
       #expect(
         logout.stderr == """
-          Not looked into: the store secret-service (the keyring is locked
+          The store secret-service was not checked: the keyring is locked
           (gnome-keyring, collection "Login")).
 
           """ + out)
@@ -261,7 +262,8 @@ import Testing
       let logout = try await files.run("logout", "-u", Shop.ada)
       #expect(logout.status == 0)
       #expect(
-        logout.stderr == "Signed out of shop as ada@example.com, at the server and here.\n")
+        logout.stderr
+          == "Signed out of shop as ada@example.com, at the server and on this machine.\n")
       #expect(files.files == [])
       #expect(try await files.box.items().count == 1)
       try await files.signIn()

@@ -202,11 +202,11 @@ import Testing
       let run = try await box.run([])
       #expect(
         run.stdout == """
-          authctl signs in to an HTTP API once; then scripts and you send requests.
+          authctl signs in to an HTTP API once, then sends requests with the session.
 
-            authctl login https://api.example.com    sign in; asks what it needs
-            authctl get /me                          a request, signed in
-            authctl status                           who is signed in, how long
+            authctl login https://api.example.com    sign in
+            authctl get /me                          send a request
+            authctl status                           list sessions
 
           All commands: authctl help        Manual: man authctl
 

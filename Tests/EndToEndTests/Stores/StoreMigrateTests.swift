@@ -59,7 +59,7 @@ import Testing
       #expect(
         words(run).contains("the store plaintext does not encrypt") == (to == "plaintext"))
       #expect(
-        words(run).contains("Next: store = \"\(to)\" in config.toml") == (to != Self.stores[0]))
+        words(run).contains("Next: set store = \"\(to)\" in config.toml") == (to != Self.stores[0]))
       #expect(run.stdout == "" && run.status == 0)
       #expect(try await accounts(files, from) == [])
       #expect(try await accounts(files, to) == [Shop.ada, Shop.grace])
@@ -70,7 +70,7 @@ import Testing
       let again = try await migrate(files, from, to, "--json")
       #expect(again.stdout == "[]\n")
       #expect(
-        words(again) == "There was no session to move in \(title(files, from)). ")
+        words(again) == "No sessions in \(title(files, from)). ")
       #expect(again.status == 0)
       // No session was signed out.
       #expect(try await files.api.count("POST /logout") == 0)
@@ -113,7 +113,7 @@ import Testing
         ),
         (
           ["--from", "file", "--to", "plaintext", "--store", "file"],
-          "authctl: --store is nothing here: --from and --to name the stores\n"
+          "authctl: --store cannot be used here: --from and --to name the stores\n"
         ),
         (
           ["--from", "file"],
@@ -317,7 +317,8 @@ import Testing
       try files.overwrite(path, Array("AUTHCTL1".utf8))
       let cut = try await migrate(files, "file", "secret-service")
       #expect(
-        words(cut) == "authctl: one session in \(title(files, "file")) cannot be read: it stays ")
+        words(cut)
+          == "authctl: one session in \(title(files, "file")) cannot be read, so it was not moved ")
       #expect(cut.status == 12 && files.files.count == 1)
     }
   }

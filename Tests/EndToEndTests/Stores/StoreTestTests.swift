@@ -48,7 +48,8 @@ import Testing
       #expect(try await box.items() == before)
       let text = try await box.run("store", "test")
       #expect(text.stdout.hasPrefix("ok    store      secret-service\n"), "\(text.stdout)")
-      #expect(text.stdout.hasSuffix("\nok    probe      written, read and deleted\nAll is well.\n"))
+      #expect(
+        text.stdout.hasSuffix("\nok    probe      written, read and deleted\nNo problems found.\n"))
       #expect(text.stderr == "" && text.status == 0)
       #expect(try await box.items() == before)
     }
@@ -73,7 +74,7 @@ import Testing
       #expect(
         terminal.screen.contains(
           "FAIL  collection \"Login\" is locked: its password is required\n"
-            + "                 mend: authctl store unlock\n"), "\(terminal.screen)")
+            + "                 fix: authctl store unlock\n"), "\(terminal.screen)")
       #expect(terminal.status == 1)
     }
   }
@@ -86,8 +87,8 @@ import Testing
           ok    store     secret-service
           ok    bus       \(box.busSocket)
           FAIL  daemon    no Secret Service on this bus (org.freedesktop.secrets)
-                          mend: apt install gnome-keyring,
-                                or use AUTHCTL_STORE=file (see authctl help ci)
+                          fix: apt install gnome-keyring,
+                               or use AUTHCTL_STORE=file (see authctl help ci)
           1 failed, 0 warnings.
 
           """)
@@ -136,7 +137,7 @@ import Testing
       let told = try await box.terminal(["store", "test"])
       #expect(
         told.screen.hasSuffix(
-          "\n                 mend: to create one, run: authctl store unlock\n1 failed, 0 warnings.\n"
+          "\n                 fix: to create one, run: authctl store unlock\n1 failed, 0 warnings.\n"
         ),
         "\(told.screen)")
       let asked = try await box.terminal(["store", "unlock"])
@@ -281,7 +282,7 @@ import Testing
       chmod(sessions, 0o755)
       let seen = try await files.run("store", "test")
       #expect(seen.stdout.contains("\nwarn  folder    \(sessions), mode 0755:"), "\(seen.stdout)")
-      #expect(seen.stdout.contains("                mend: chmod 700 \(sessions)\n"))
+      #expect(seen.stdout.contains("                fix: chmod 700 \(sessions)\n"))
       #expect(seen.stderr == "" && seen.status == 0)
       chmod(sessions, 0o777)
       let open = try await files.run("store", "test", "--json")
@@ -297,7 +298,7 @@ import Testing
         nowhere.stdout == """
           ok    store     file
           FAIL  folder    cannot use /dev/null/x: not a directory
-                          mend: set AUTHCTL_STATE_DIR to another folder
+                          fix: set AUTHCTL_STATE_DIR to another folder
           1 failed, 0 warnings.
 
           """)

@@ -85,7 +85,8 @@ import Testing
         let run = try await box.run(
           "store", "unlock", "--store", store, "--password-stdin", stdin: "x\n")
         #expect(
-          run.stderr.hasPrefix("authctl: the store \(store) takes no password\nhint: AUTHCTL_"))
+          run.stderr.hasPrefix(
+            "authctl: the store \(store) does not use a password\nhint: set AUTHCTL_"))
         #expect(run.stdout == "" && run.status == 2)
       }
     }

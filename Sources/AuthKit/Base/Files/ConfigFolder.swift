@@ -118,7 +118,7 @@ enum ConfigFolder {
     defer { close(descriptor) }
     guard FileLock.wait(for: descriptor, timeout: 10) != EWOULDBLOCK else {
       throw Failure(
-        .timeout, "another authctl has been changing \(label) for too long",
+        .timeout, "timed out waiting for another authctl that is changing \(label)",
         hint: "is it stopped (Ctrl-Z)?")
     }
     return try work()
@@ -130,8 +130,8 @@ enum ConfigFolder {
   static func link(_ path: String, as other: String, label: String) throws(Failure) {
     guard Glibc.link(path, other) != 0 else { return syncFolder(parentFolder(of: other)) }
     let code = errno
-    guard code == EEXIST else { throw failure("cannot make \(label)", code) }
-    guard isSameFile(path, other) else { throw Failure(.usage, "\(label) is already there") }
+    guard code == EEXIST else { throw failure("cannot create \(label)", code) }
+    guard isSameFile(path, other) else { throw Failure(.usage, "\(label) already exists") }
   }
 
   /// Whether two names, themselves and not their targets, are of one file.

@@ -85,7 +85,7 @@ package final class JQFilter {
     guard Self.memory(of: bytes) <= Self.mostMemory else {
       throw Failure(
         .failed, "--jq: the answer would take more than \(Self.mostMemory >> 20) MiB of memory",
-        hint: "--each /POINTER passes one element at a time to the filter")
+        hint: "use --each /POINTER to filter one element at a time")
     }
     let characters = bytes.assumingMemoryBound(to: CChar.self).baseAddress
     let value = jq.jv_parse_sized(characters, Int32(clamping: bytes.count))

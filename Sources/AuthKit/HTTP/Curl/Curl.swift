@@ -254,8 +254,8 @@ package final class CurlClient {
       }
     case CURLE_BAD_CONTENT_ENCODING:
       failure = Failure(
-        .network, "the answer of \(origin) is not encoded as its Content-Encoding says",
-        hint: "a request with --raw takes it as it is")
+        .network, "the answer from \(origin) does not match its Content-Encoding",
+        hint: "use --raw to get it without decoding")
     case CURLE_PARTIAL_FILE:
       failure = Failure(.network, "the answer from \(origin) is incomplete")
     default:

@@ -158,7 +158,7 @@ enum TLSAdvice {
   private static func hint(_ problem: Failure.TLSProblem) -> String {
     switch problem {
     case .pinnedKey:
-      "its key is not that of --pinnedpubkey; ask the server's owner whether it has changed"
+      "the server's key does not match --pinnedpubkey; ask its owner whether it has changed"
     case .clientCertificate:
       "give a client certificate with --cert FILE and --key FILE (passphrase: --pass-file FILE)"
     case .expired, .notYetValid:

@@ -91,16 +91,16 @@ extension FileStore {
         defer { _ = try? folder.remove(name) }
         try self.write(value, of: session, as: name, in: folder)
         guard let content = try folder.read(name) else {
-          throw Failure(.storeMissing, "the probe was written, but it is not there")
+          throw Failure(.storeMissing, "the test entry was written but is missing")
         }
         let isSame = try content.withBytes { (bytes) throws(Failure) in
           try self.payload(bytes, of: session.profile, session.account).withBytes { read in
             value.withBytes { read.elementsEqual($0) }
           }
         }
-        guard isSame else { throw Failure(.storeMissing, "the probe came back changed") }
+        guard isSame else { throw Failure(.storeMissing, "the test entry was changed") }
       }
-      return Check(.probe, .ok, "written, read and deleted", brief: "a probe works")
+      return Check(.probe, .ok, "written, read and deleted", brief: "a test entry works")
     } catch {
       return Check(.probe, error)
     }

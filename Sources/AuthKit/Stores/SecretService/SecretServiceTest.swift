@@ -56,7 +56,7 @@ extension SecretServiceStore {
   private static func encryption(_ bus: SecretServiceBus) throws(Failure) -> Check {
     let algorithm = keyringText(try bus.sessionAlgorithm())
     return algorithm == "plain"
-      ? Check(.session, .warn, "plain: values cross the bus unencrypted")
+      ? Check(.session, .warn, "not encrypted: values cross the bus as plain text")
       : Check(.session, .ok, "encrypted (\(algorithm))", brief: "encrypted")
   }
 
@@ -87,20 +87,21 @@ extension SecretServiceStore {
         return Check(.probe, .warn, "the keyring opens a dialog for each write")
       }
       guard try bus.search(attributes).unlocked == [made.item] else {
-        throw Failure(.storeMissing, "the probe was written, but it is not found")
+        throw Failure(.storeMissing, "the test entry was written but not found")
       }
       let isSame = try bus.secret(of: made.item).withBytes { read in
         value.withBytes { read.elementsEqual($0) }
       }
-      guard isSame else { throw Failure(.storeMissing, "the probe came back changed") }
+      guard isSame else { throw Failure(.storeMissing, "the test entry was changed") }
       guard try bus.deleteItem(made.item) == "/" else {
         return Check(
-          .probe, .warn, "the keyring opens a dialog for each deletion: the probe is still there")
+          .probe, .warn,
+          "the keyring opens a dialog for each deletion: the test entry is still there")
       }
-      return Check(.probe, .ok, "written, read and deleted", brief: "a probe works")
+      return Check(.probe, .ok, "written, read and deleted", brief: "a test entry works")
     } catch {
       var check = Check(.probe, error)
-      if !takeBack(bus, attributes) { check.detail += "; the probe may still be there" }
+      if !takeBack(bus, attributes) { check.detail += "; the test entry may still be there" }
       return check
     }
   }

@@ -23,8 +23,8 @@ struct BatchFailures {
     if let status, status >= 300 { return "HTTP \(status)" }
     guard let failure else { return "HTTP \(status ?? 0)" }
     return switch failure.kind {
-    case .network: status == nil ? "no answer" : "broken off"
-    case .usage: "wrong line"
+    case .network: status == nil ? "no answer" : "incomplete"
+    case .usage: "invalid line"
     case .tooManyRedirects: "too many redirects"
     case .tls: "TLS"
     case .timeout: "timed out"

@@ -36,7 +36,7 @@ struct BatchLine {
   private init(_ line: JSONText, _ number: Int) throws(Failure) {
     func wrong(_ what: String) -> Failure { Failure(.usage, "line \(number): \(what)") }
     func text(_ key: String, _ value: JSONText) throws(Failure) -> String {
-      guard let text = value.text else { throw wrong("\(key) is not a text") }
+      guard let text = value.text else { throw wrong("\(key) is not a string") }
       return text
     }
     func secret(_ size: Int, _ write: ((UnsafeRawBufferPointer) -> Void) -> Void) -> SharedSecret {
@@ -48,12 +48,12 @@ struct BatchLine {
     try line.forEachMember { (key, value) throws(Failure) in
       let shown = DisplayText.oneLine(key, limit: 40)
       guard Self.keys.contains(key) else {
-        var failure = wrong("\(shown) is not a key of a request")
+        var failure = wrong("unknown key \(shown)")
         failure.hint = "the keys are " + Self.keys.joined(separator: ", ")
         throw failure
       }
       // Programs differ in which of two equal keys they use (rule C4).
-      guard seen.insert(key).inserted else { throw wrong("\(shown) stands twice") }
+      guard seen.insert(key).inserted else { throw wrong("\(shown) appears twice") }
       switch (key, value.kind) {
       case ("method", .null), ("headers", .null), ("body", .null): break
       case ("method", _):
@@ -64,7 +64,7 @@ struct BatchLine {
       case ("headers", .object):
         try value.forEachMember { (name, value) throws(Failure) in
           guard value.kind == .string || value.kind == .null else {
-            throw wrong("headers: \(DisplayText.oneLine(name, limit: 40)) is not a text")
+            throw wrong("headers: \(DisplayText.oneLine(name, limit: 40)) is not a string")
           }
           headers.append((name, value.text))
         }
@@ -72,7 +72,7 @@ struct BatchLine {
       case ("body", .string):
         body.content = secret(value.count) { value.writeText(to: $0) }
         body.type = "application/x-www-form-urlencoded"
-      case ("body", _): throw wrong("body is not a text")
+      case ("body", _): throw wrong("body is not a string")
       case ("json", _):
         body.content = secret(value.count) { value.write(to: $0) }
         body.type = "application/json"
@@ -80,12 +80,12 @@ struct BatchLine {
       default: break
       }
     }
-    guard seen.contains("url") else { throw wrong("there is no url") }
+    guard seen.contains("url") else { throw wrong("url is missing") }
     guard !seen.isSuperset(of: ["json", "body"]) else {
       throw wrong("json and body cannot be used together")
     }
     guard body.isEmpty || method != "GET" && method != "HEAD" else {
-      throw wrong("a \(method) has no body")
+      throw wrong("a \(method) request cannot have a body")
     }
   }
 }

@@ -17,7 +17,7 @@ struct BatchOptions: ParsableArguments {
   @Flag(name: .customLong("show-secrets"), help: "Do not mask secrets in headers.")
   var showSecrets = false
 
-  @Flag(help: "Send no credential except those in a line's headers.")
+  @Flag(help: "Send no credential except in a line's headers.")
   var anonymous = false
 
   @OptionGroup var status: StatusOptions
@@ -29,7 +29,7 @@ struct BatchOptions: ParsableArguments {
   /// - Throws: `usage`.
   func check() throws(Failure) {
     guard (1...500).contains(parallel) else {
-      throw Failure(.usage, "--parallel \(parallel): write 1 to 500")
+      throw Failure(.usage, "--parallel \(parallel): must be from 1 to 500")
     }
   }
 }

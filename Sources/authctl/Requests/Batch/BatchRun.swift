@@ -77,7 +77,7 @@ final class BatchRun {
   func run() throws(Failure) -> Int32 {
     let relay = try SignalRelay([SIGINT, SIGTERM, SIGHUP])
     if isatty(STDIN_FILENO) == 1 {
-      app.console.notice("Reading requests from the terminal, one a line; Ctrl-D ends them.")
+      app.console.notice("Reading requests from the terminal, one per line. Press Ctrl-D to end.")
     }
     while true {
       while let signal = relay.next() { interrupt(signal) }
@@ -168,8 +168,8 @@ final class BatchRun {
     case .tooLong(let seconds) where answer.head?.status != 429:
       app.console.notice(
         "authctl",
-        foreign: "line \(flight.line): the server asks for \(Timestamp.spoken(seconds)); "
-          + "--retry-max-time allows more than 60 s")
+        foreign: "line \(flight.line): the server asks to wait \(Timestamp.spoken(seconds)); "
+          + "use --retry-max-time to allow more than 60 s")
     case .tooLong: break
     }
     if answer.head?.status == 429 { hold(told ?? wait ?? 1, now) }
@@ -177,7 +177,7 @@ final class BatchRun {
     let why = answer.head.map { "HTTP \($0.status)" } ?? answer.failure?.message ?? ""
     app.console.notice(
       "authctl",
-      foreign: "line \(flight.line): \(why): again in \(spoken(wait)) "
+      foreign: "line \(flight.line): \(why); retrying in \(spoken(wait)) "
         + "(\(flight.failed) of \(policy.times))")
     again.append((now + wait, flight, answer))
   }
@@ -188,7 +188,7 @@ final class BatchRun {
       if stop == nil { stop = .busy(seconds) }
     } else if pace.wait(now: now) < seconds {
       pace.pause(seconds, now: now)
-      app.console.notice("authctl", foreign: "HTTP 429: no request for \(spoken(seconds))")
+      app.console.notice("authctl", foreign: "HTTP 429; waiting \(spoken(seconds))")
     }
   }
 
@@ -341,6 +341,6 @@ final class BatchRun {
   private func summary(_ what: String, _ unsent: Int) -> Failure {
     Failure(
       .failed, "\(what): \(count - unsent) answered, \(unsent) read and not sent",
-      hint: input.isExhausted ? nil : "nothing was read from line \(number + 1) on")
+      hint: input.isExhausted ? nil : "the input was not read from line \(number + 1) on")
   }
 }
