@@ -16,9 +16,12 @@ final class BackgroundThread {
     if !start(work) { work() }
   }
 
+  private init() {}
+
   /// Starts work that does not end while this thread waits for it; nil if no thread can be created.
-  init?(endless work: @escaping () -> Void) {
-    guard start(work) else { return nil }
+  static func endless(_ work: @escaping () -> Void) -> BackgroundThread? {
+    let thread = BackgroundThread()
+    return thread.start(work) ? thread : nil
   }
 
   private func start(_ work: @escaping () -> Void) -> Bool {

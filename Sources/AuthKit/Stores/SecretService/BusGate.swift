@@ -27,7 +27,7 @@ final class BusGate {
   /// Starts on a thread of its own, which keeps this object until the end; returns false if no
   /// thread can be created.
   func open() -> Bool {
-    work = BackgroundThread(endless: { [self] in run() })
+    work = .endless { [self] in run() }
     return work != nil
   }
 
