@@ -2,6 +2,7 @@
 # make demo       walk through authctl against a small local API
 # make test       run all tests
 # make test-kill  send SIGKILL during a renewal 1000 times and report what is lost (ROUNDS=N)
+# make test-faults  make every system call fail once, with strace (FAULTS='--only get')
 # make bench      compare authctl with curl and others: Tests/Benchmarks/RESULTS.md
 # make test-keyrings  test with the real KWallet and KeePassXC on a virtual screen
 # make lint       run swift-format and check the rules of CONTRIBUTING.md and of the layers
@@ -26,9 +27,9 @@ BUILD_PACKAGES := libcurl4-openssl-dev libssl-dev libsecret-1-dev libjq-dev git 
 # Libraries that authctl opens at run time, and a keyring on a bus to store secrets in.
 DEMO_PACKAGES := $(BUILD_PACKAGES) libsecret-1-0 libjq1 gnome-keyring dbus-daemon libglib2.0-bin
 # secret-tool, curl, mandoc, man and python3, against which the tests check authctl; the shells of
-# completions/; ip to simulate another machine on the network.
+# completions/; ip to simulate another machine on the network; strace to make system calls fail.
 TEST_PACKAGES := $(DEMO_PACKAGES) libsecret-tools curl mandoc man-db bash zsh fish openssl python3 \
-  iproute2
+  iproute2 strace
 
 # Other Secret Services, a virtual screen, and xdotool to type on it. KWallet needs the plugins to
 # encrypt what it sends.
@@ -52,8 +53,8 @@ ifneq ($(shell test -n "$$HOME" -a -w "$$HOME" && echo yes),yes)
 endif
 
 .DEFAULT_GOAL := build
-.PHONY: build demo test test-kill test-keyrings test-fresh bench lint docs recording install \
-  uninstall deb dist clean swift
+.PHONY: build demo test test-kill test-faults test-keyrings test-fresh bench lint docs recording \
+  install uninstall deb dist clean swift
 
 # The static Swift runtime needs libstdc++, which SwiftPM has no option to link statically. Its
 # linker searches the build folder first: with the archive there, no libstdc++.so is needed to run.
@@ -96,6 +97,14 @@ test-kill: swift
 	swift build --build-tests </dev/null
 	@AUTHCTL_KILL_ROUNDS=$(ROUNDS) swift test --skip-build --filter KillRoundsTests </dev/null \
 	  2>&1 | tee .build/test-kill.log | grep -a --line-buffered -E '^(kill:|✘)|error:|with [0-9]+ test'
+
+# Prints tables of what was tried and the invariants that were broken. Takes about ten minutes.
+FAULTS ?=
+test-faults: swift build
+	@Tests/packages.sh $(TEST_PACKAGES)
+	swift build --product DemoAPI </dev/null
+	@PYTHONDONTWRITEBYTECODE=1 python3 Tests/faults/run.py --authctl .build/authctl \
+	  --demo-api "$$(swift build --show-bin-path)/DemoAPI" --log .build/faults.log $(FAULTS)
 
 # One run of ratios; they mean little on a busy machine. Takes about ten minutes.
 BENCH_PACKAGES := $(TEST_PACKAGES) hyperfine time httpie gh valgrind nginx-light gcc libc6-dev \

@@ -78,6 +78,8 @@ door 'the one exit is in Main.swift' "$exit" \
 exits=$(code "$exit" Sources/authctl/Main.swift | tail -n +2)
 [ -z "$exits" ] || report 'the one exit is there already' <<<"$exits"
 # Main reads the environment; Hardening cleans it before anything is loaded.
+never 'CommandLine has no arguments where /proc cannot be read: use Arguments' \
+  '\bCommandLine\.' Sources
 door 'the environment is read in Main.swift and handed on' \
   '\b(secure_)?getenv\s*\(|\benviron\b|ProcessInfo' \
   Sources/authctl/Main.swift Sources/AuthKit/Base/Hardening.swift Sources/CJQ/shim.c

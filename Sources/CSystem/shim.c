@@ -11,6 +11,20 @@
 
 const int authctl_O_TMPFILE = O_TMPFILE;
 
+static int argument_count;
+static char **arguments;
+
+// glibc gives constructors what main() gets.
+__attribute__((constructor)) static void keep_arguments(int count, char **list) {
+  argument_count = count;
+  arguments = list;
+}
+
+char **authctl_arguments(int *count) {
+  *count = argument_count;
+  return arguments;
+}
+
 bool authctl_is_secure_execution(void) { return getauxval(AT_SECURE) != 0; }
 
 int authctl_set_dumpable(bool dumpable) { return prctl(PR_SET_DUMPABLE, (long)dumpable, 0L, 0L, 0L); }

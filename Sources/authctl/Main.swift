@@ -8,12 +8,12 @@ enum Main {
   static func main() {
     // Not exit(3): nothing is buffered here, and the exit handlers of libraries cost half a
     // millisecond, or crash when a library is still being loaded.
-    _exit(status(of: called + CommandLine.arguments.dropFirst()))
+    _exit(status(of: called + Arguments.texts.dropFirst()))
   }
 
   /// `helper git`, and so on, when the program runs under the name that git or another tool calls.
   private static var called: [String] {
-    let name = CommandLine.arguments.first?.utf8.split(separator: UInt8(ascii: "/")).last
+    let name = Arguments.texts.first?.utf8.split(separator: UInt8(ascii: "/")).last
     let program = name.flatMap { HelperGroup.programs[String(decoding: $0, as: UTF8.self)] }
     return program.map { ["helper", $0] } ?? []
   }
@@ -98,18 +98,18 @@ enum Main {
   private static func fail(_ failure: Failure, environment: [String: String]) -> Int32 {
     let asJSON =
       App.wantsJSONErrors(nil, false, environment)
-      || CommandLine.arguments.contains { $0 == "--errors=json" }
-      || CommandLine.arguments.contains("--json") && !CommandFinder.isRequest(CommandLine.arguments)
+      || Arguments.texts.contains { $0 == "--errors=json" }
+      || Arguments.texts.contains("--json") && !CommandFinder.isRequest(Arguments.texts)
       || hasPair("--errors", "json")
     Console(
       quiet: false, verbosity: 0, errorsAsJSON: asJSON, redactor: Redactor(),
-      colour: .given(in: CommandLine.arguments) ?? .auto, environment: environment
+      colour: .given(in: Arguments.texts) ?? .auto, environment: environment
     ).report(failure)
     return failure.kind.exitCode
   }
 
   private static func hasPair(_ first: String, _ second: String) -> Bool {
-    zip(CommandLine.arguments, CommandLine.arguments.dropFirst()).contains { $0 == (first, second) }
+    zip(Arguments.texts, Arguments.texts.dropFirst()).contains { $0 == (first, second) }
   }
 
   private static func write(_ text: String) -> Int32 {
@@ -124,13 +124,13 @@ enum Main {
     }
   }
 
-  /// Rejects arguments that are not valid UTF-8: `CommandLine.arguments` has repaired them, and
+  /// Rejects arguments that are not valid UTF-8: `Arguments.texts` has repaired them, and
   /// authctl must not use a path or file name other than the one given.
   ///
   /// - Parameter end: the word at which the check stops; nil: it checks all words.
   /// - Throws: `usage`.
   private static func checkWords(before end: String?) throws(Failure) {
-    for (number, text) in CommandLine.words.enumerated().dropFirst() {
+    for (number, text) in Arguments.raw.enumerated().dropFirst() {
       guard let word = String(validatingCString: text) else {
         throw Failure(
           .usage, "argument \(number) is not valid UTF-8",
@@ -165,12 +165,5 @@ enum Main {
       entry += 1
     }
     return values
-  }
-}
-
-extension CommandLine {
-  /// The arguments as raw bytes, the program's name first.
-  fileprivate static var words: [UnsafeMutablePointer<CChar>] {
-    (0..<Int(argc)).compactMap { unsafeArgv[$0] }
   }
 }

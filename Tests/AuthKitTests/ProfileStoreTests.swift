@@ -57,7 +57,12 @@ private func failure(_ body: () throws -> Void) -> Failure? {
     #expect(folder.mode("authctl") == 0o700 && folder.mode("authctl/profiles") == 0o700)
     #expect(folder.mode("authctl/profiles/shop.toml") == 0o600)
     #expect(try ConfigFolder.list(folder.path + "/authctl/profiles").count == 4, "no leftovers")
+    for name in ["authctl/.authctl-killed", "authctl/profiles/.authctl-killed"] {
+      close(open("\(folder.path)/\(name)", O_WRONLY | O_CREAT | O_CLOEXEC, 0o600))
+    }
     let again = failure { try store.write(url, as: "shop") }
+    #expect(try ConfigFolder.list(folder.path + "/authctl/profiles").count == 4, "they are gone")
+    #expect(folder.mode("authctl/.authctl-killed") == 0)
     #expect(again?.kind == .usage && again?.message.contains("already exists") == true)
     #expect(again?.message.contains("~/authctl/profiles/shop.toml") == true)
     try store.setDefault("shop")

@@ -13,6 +13,18 @@ final class BackgroundThread {
 
   /// Starts the work; if no thread can be created, runs it at once.
   init(_ work: @escaping () -> Void) {
+    if !start(work) { work() }
+  }
+
+  private init() {}
+
+  /// Starts work that does not end while this thread waits for it; nil if no thread can be created.
+  static func endless(_ work: @escaping () -> Void) -> BackgroundThread? {
+    let thread = BackgroundThread()
+    return thread.start(work) ? thread : nil
+  }
+
+  private func start(_ work: @escaping () -> Void) -> Bool {
     let box = Unmanaged.passRetained(Work(work))
     let status = pthread_create(
       &thread, nil,
@@ -21,7 +33,8 @@ final class BackgroundThread {
         return nil
       }, box.toOpaque())
     isRunning = status == 0
-    if !isRunning { box.takeRetainedValue().run() }
+    if !isRunning { box.release() }
+    return isRunning
   }
 
   /// Waits until the work is done.

@@ -192,8 +192,9 @@ package enum Crypto {
   /// Returns libcrypto's functions.
   static func opened() throws(Failure) -> authctl_crypto {
     guard let functions = authctl_crypto() else {
-      throw Failure(
-        .storeMissing, "libcrypto 3 of OpenSSL is not installed", hint: "apt install libssl3")
+      throw .missingLibrary(
+        .storeMissing, "libcrypto 3 of OpenSSL", package: "libssl3",
+        reason: String(cString: authctl_crypto_error()))
     }
     return functions.pointee
   }

@@ -100,6 +100,8 @@ package struct Failure: Error {
   package var hint: String? { didSet { suggestion = nil } }
   /// The suggestion that `hint` was made from, if any.
   package private(set) var suggestion: Suggestion?
+  /// Whether this machine has no such store, so that it holds no session.
+  package var isStoreAbsent = false
   /// Whether the user's own request was interrupted or timed out, rather than a sign-in or renewal
   /// on its behalf. `--retry` may send it again.
   package var isOfRequest = false
@@ -111,6 +113,20 @@ package struct Failure: Error {
     self.kind = kind
     self.message = message
     self.hint = hint
+  }
+
+  /// A library that cannot be opened: it is not installed, or the system has no descriptor or
+  /// memory left for it.
+  ///
+  /// - Parameters:
+  ///   - package: the Debian package that has it.
+  ///   - reason: the words of dlerror(3).
+  static func missingLibrary(
+    _ kind: Kind, _ name: String, package: String, reason: String
+  ) -> Failure {
+    reason.contains(bytesOf: "No such file")
+      ? Failure(kind, "\(name) is not installed", hint: "apt install \(package)")
+      : Failure(kind, "\(name) cannot be loaded: \(DisplayText.oneLine(reason, limit: 300))")
   }
 
   /// A failure of `kind` with a message and a command that helps.

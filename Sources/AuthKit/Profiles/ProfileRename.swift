@@ -51,7 +51,10 @@ extension ProfileStore {
   /// - Throws: `usage` when there is no such profile, `failed` for I/O errors.
   package func editableCopy(of name: String) throws(Failure) -> String {
     let path = "\(folder)/.\(name)-\(randomHex(bytes: 4)).toml"
-    try ConfigFolder.write(try text(of: name), to: path, label: shown(path), replacing: false)
+    let text = try text(of: name)
+    try locked { () throws(Failure) in
+      try ConfigFolder.write(text, to: path, label: shown(path), replacing: false)
+    }
     return path
   }
 

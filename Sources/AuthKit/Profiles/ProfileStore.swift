@@ -1,3 +1,5 @@
+internal import Glibc
+
 /// The configuration folder: `config.toml`, and the profiles in `profiles/` (design 5).
 package struct ProfileStore: Sendable {
   /// `$XDG_CONFIG_HOME/authctl`, or the value of `AUTHCTL_CONFIG_DIR`.
@@ -65,9 +67,14 @@ package struct ProfileStore: Sendable {
   /// The real path and the text of the profile in the file at `path`.
   private static func file(_ path: String) throws(Failure) -> (path: String, text: String) {
     let shown = DisplayText.oneLine(path, limit: 200)
-    guard !path.utf8.contains(0), let real = ConfigFolder.realPath(path),
-      let text = try ConfigFolder.read(real, label: shown)
-    else { throw Failure(.usage, "no such file: \(shown)") }
+    let missing = Failure(.usage, "no such file: \(shown)")
+    guard !path.utf8.contains(0) else { throw missing }
+    guard let real = ConfigFolder.realPath(path) else {
+      let error = SystemError(errno)
+      guard ![ENOENT, ENOTDIR].contains(error.number) else { throw missing }
+      throw Failure(.failed, "cannot read \(shown): \(error.reason)")
+    }
+    guard let text = try ConfigFolder.read(real, label: shown) else { throw missing }
     return (real, text)
   }
 
@@ -269,9 +276,13 @@ package struct ProfileStore: Sendable {
     if try config().defaultProfile == name { try setDefault(nil) }
   }
 
-  /// Runs `work` while no other authctl changes the folder (design 5).
+  /// Runs `work` while no other authctl changes the folder (design 5), after removing the temporary
+  /// files of killed processes.
   func locked<R>(_ work: () throws(Failure) -> R) throws(Failure) -> R {
-    try ConfigFolder.locked(configDirectory, label: shown(configDirectory), work)
+    try ConfigFolder.locked(configDirectory, label: shown(configDirectory)) { () throws(Failure) in
+      for folder in [configDirectory, folder] { ConfigFolder.sweep(folder) }
+      return try work()
+    }
   }
 
   private static func path(of key: ProfileSchema.Key) -> [String] {

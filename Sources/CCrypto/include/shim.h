@@ -55,4 +55,7 @@ struct authctl_crypto {
 // The library's functions; NULL where libcrypto.so.3 is not installed.
 const struct authctl_crypto *_Nullable authctl_crypto(void);
 
+// Why there are none, in the dynamic linker's words: dlerror(3).
+const char *_Nonnull authctl_crypto_error(void);
+
 #endif

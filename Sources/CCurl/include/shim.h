@@ -49,6 +49,9 @@ struct authctl_curl {
 // The library's functions; NULL where libcurl.so.4 is not installed or too old.
 const struct authctl_curl *_Nullable authctl_curl(void);
 
+// Why there are none, in the dynamic linker's words: dlerror(3).
+const char *_Nonnull authctl_curl_error(void);
+
 // curl_easy_setopt and curl_easy_getinfo are variadic: one line for each kind of argument.
 // https://curl.se/libcurl/c/curl_easy_setopt.html
 // The callbacks with what libcurl promises of their arguments, so that Swift need not doubt it.

@@ -36,4 +36,7 @@ struct authctl_jq {
 // process has no variable HOME: libjq would read the file ~/.jq into every filter.
 const struct authctl_jq *_Nullable authctl_jq(void);
 
+// Why there are none, in the dynamic linker's words: dlerror(3).
+const char *_Nonnull authctl_jq_error(void);
+
 #endif

@@ -13,6 +13,10 @@
 /// O_TMPFILE of open(2): a file without a name. https://man7.org/linux/man-pages/man2/open.2.html
 extern const int authctl_O_TMPFILE;
 
+/// The arguments of main(), as `count` texts. Swift's `CommandLine` searches the memory that
+/// /proc/self/maps names for them, and has none when that file cannot be read.
+char *_Nonnull *_Nullable authctl_arguments(int *count);
+
 /// Whether the kernel gave this process privileges that its caller does not have: AT_SECURE of
 /// getauxval(3). https://man7.org/linux/man-pages/man3/getauxval.3.html
 bool authctl_is_secure_execution(void);

@@ -104,7 +104,9 @@ struct Exec: Command {
     let relay = try SignalRelay(SignalRelay.endings + [SIGUSR1, SIGUSR2, SIGCHLD])
     defer { relay.end() }
     let tokenFile = file ? try makeFile(handed, keeper, app) : nil
-    defer { tokenFile?.remove() }
+    defer {
+      do throws(Failure) { try tokenFile?.remove() } catch { app.console.warn(error.message) }
+    }
     for (name, value) in fileVariables(tokenFile) { environment[name] = value }
     // End the session while signals are held back.
     defer {
@@ -257,7 +259,10 @@ struct Exec: Command {
       throw keeper.notSignedIn(handed.session.account)
     }
     let tokenFile = try TokenFile(below: folder + "/authctl-exec")
-    try tokenFile.write(token.secret)
+    do throws(Failure) { try tokenFile.write(token.secret) } catch {
+      try? tokenFile.remove()
+      throw error
+    }
     return tokenFile
   }
 

@@ -52,8 +52,8 @@ struct ProfileRemove: Command {
 
   private func accounts(in store: any SessionStore, _ app: App) throws(Failure) -> [String] {
     do throws(Failure) { return try app.storedAccounts(of: name, in: store) } catch {
-      // Without a store there are no sessions; a locked one may hold some.
-      if error.kind == .storeLocked { throw error }
+      // Without a store there are no sessions; one that is locked or cannot be read may hold some.
+      guard error.isStoreAbsent || force && error.kind != .storeLocked else { throw error }
       return []
     }
   }

@@ -44,20 +44,30 @@ struct ProfileRename: Command {
     return 0
   }
 
-  /// Returns the accounts with a session in `store`; none if there is no such store.
+  /// Returns the accounts with a session in `store`; none if there is no such store. A store that
+  /// only cannot be read may hold some, which would lose their profile.
   private func accounts(in store: any SessionStore, _ app: App) throws(Failure) -> [String] {
     let name = name
     func isOwn(_ item: SessionItem) -> Bool {
       item.profile.map { $0.utf8.elementsEqual(name.utf8) } ?? false
     }
+    let isChosen = store.name == (try app.storeName())
     do throws(Failure) {
+      let items = try store.list(profiles: [name])
+      guard store.name == .secretService else {
+        guard items.allSatisfy({ $0.profile != nil }) else {
+          throw Failure(
+            .storeMissing, "one session in \(store.title) cannot be read: it may be one of \(name)",
+            hint: "authctl store test --store \(store.name.rawValue)")
+        }
+        return items.filter(isOwn).compactMap(\.account).sorted()
+      }
       // A store that was not asked for is not unlocked to look for sessions that it may not have.
-      let isChosen = store.name == (try app.storeName())
-      let holdsSome = try store.list(profiles: [name]).contains(where: isOwn)
-      guard isChosen || holdsSome else { return [] }
+      guard isChosen || items.contains(where: isOwn) else { return [] }
       return try app.storedAccounts(of: name, in: store)
     } catch {
-      if error.kind != .storeMissing { throw error }
+      let isAbsent = error.isStoreAbsent || !isChosen && store.name == .secretService
+      guard error.kind == .storeMissing, isAbsent else { throw error }
       return []
     }
   }

@@ -17,9 +17,7 @@ struct DoctorChecks {
 
   mutating func machine() {
     checks.add(.versions, .ok, Libraries.line)
-    if CurlClient.libraryName == nil {
-      checks.add(.libcurl, .fail, "libcurl 4 is not installed", hint: "apt install libcurl4")
-    }
+    do throws(Failure) { try CurlClient.load() } catch { checks.add(Check(.libcurl, error)) }
     config()
     state()
     store()

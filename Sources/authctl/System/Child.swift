@@ -137,11 +137,10 @@ struct Child {
 
   /// Returns the original bytes of an argument: Swift's copy has invalid UTF-8 repaired.
   private func argument(_ index: Int) -> UnsafeMutablePointer<CChar>? {
-    let place = Int(CommandLine.argc) - words.count + index
-    if place >= 0, let given = CommandLine.unsafeArgv[place],
-      String(cString: given).utf8.elementsEqual(words[index].utf8)
-    {
-      return strdup(given)
+    let all = Arguments.raw
+    let place = all.count - words.count + index
+    if place >= 0, String(cString: all[place]).utf8.elementsEqual(words[index].utf8) {
+      return strdup(all[place])
     }
     return strdup(words[index])
   }
@@ -175,7 +174,9 @@ struct Child {
           continue
         }
         var status: Int32 = 0
-        guard waitpid(child, &status, WNOHANG) == child else { continue }
+        var ended = waitpid(child, &status, WNOHANG)
+        while ended == -1, errno == EINTR { ended = waitpid(child, &status, WNOHANG) }
+        guard ended == child else { continue }
         let number = authctl_ending_signal(status)
         // Signals that arrive with the child's exit must not end this process: return its status.
         while relay.next() != nil {}

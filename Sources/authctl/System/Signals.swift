@@ -98,7 +98,9 @@ final class SignalRelay {
       var byte = UInt8(truncatingIfNeeded: number)
       // https://man7.org/linux/man-pages/man2/sigaction.2.html: above 0 means from the kernel.
       if let info, info.pointee.si_code > 0 { byte |= fromKernel }
-      if let wakePipe { _ = Glibc.write(wakePipe.writeEnd, &byte, 1) }
+      if let wakePipe {
+        while Glibc.write(wakePipe.writeEnd, &byte, 1) < 0, errno == EINTR {}
+      }
       errno = saved
     }
     action.sa_flags = SA_RESTART | SA_SIGINFO

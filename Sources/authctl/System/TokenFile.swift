@@ -50,13 +50,20 @@ final class TokenFile {
     guard mkdtemp(&template) != nil else { throw unusable(parent) }
     let folder = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
     let descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-    guard descriptor >= 0 else { return nil }
+    guard descriptor >= 0 else {
+      let error = SystemError(errno)
+      rmdir(folder)
+      // Another process has removed it.
+      guard error.number != ENOENT else { return nil }
+      throw unusable(parent, error)
+    }
     var (held, there) = (stat(), stat())
     if flock(descriptor, LOCK_EX | LOCK_NB) == 0, fstat(descriptor, &held) == 0,
       lstat(folder, &there) == 0, held.st_ino == there.st_ino, held.st_dev == there.st_dev
     {
       return (folder, descriptor)
     }
+    rmdir(folder)
     close(descriptor)
     return nil
   }
@@ -94,7 +101,15 @@ final class TokenFile {
   }
 
   /// Removes the file and the folder.
-  func remove() { Self.remove(folder) }
+  ///
+  /// - Throws: `failed` when the file stays; the next process removes it.
+  func remove() throws(Failure) {
+    Self.remove(folder)
+    guard access(path, F_OK) != 0 else {
+      throw Failure(
+        .failed, "cannot remove \(DisplayText.oneLine(path)), which has the token")
+    }
+  }
 
   private static func remove(_ folder: String) {
     unlink(folder + "/token")

@@ -51,6 +51,23 @@ import Testing
     }
   }
 
+  /// A session that cannot be read may be one of the profile, which would lose its name.
+  @Test func unreadableSessionsKeepTheName() async throws {
+    try await FileShop.with { files in
+      try await files.signIn()
+      try files.overwrite(try files.onlyFile(), Array("{".utf8))
+      let run = try await files.run("profile", "rename", "shop", "store")
+      #expect(
+        run.stderr == """
+          authctl: one session in \(files.title) cannot be read: it may be one of shop
+          hint: authctl store test --store file
+
+          """)
+      #expect(run.status == 12 && run.stdout == "")
+      #expect(files.box.read(Self.new) == nil && files.box.read(Self.old) != nil)
+    }
+  }
+
   /// Killed at any point, both names or the new one exist, and the same command ends it.
   @Test func anInterruptedRenameIsRepeated() async throws {
     try await Shop.with { shop, _ in

@@ -54,7 +54,11 @@ package final class AtomicFile {
   ///   - isReplacing: false never overwrites.
   /// - Throws: EEXIST when the name exists and may not be replaced.
   package func commit(isSynced: Bool = false, isReplacing: Bool = true) throws(SystemError) {
-    if isSynced { try check(fsync(descriptor)) }
+    if isSynced {
+      var result = fsync(descriptor)
+      while result != 0, errno == EINTR { result = fsync(descriptor) }
+      try check(result)
+    }
     // link(2), because rename(2) would replace a file that another process has just made.
     guard isReplacing else { return try link(as: place) }
     if !hasName {

@@ -69,6 +69,16 @@ enum ConfigFolder {
     }
   }
 
+  /// The beginning of the names of temporary files.
+  private static let temporaryPrefix = ".authctl-"
+
+  /// Removes the temporary files that killed processes have left in a folder; call it in `locked`.
+  static func sweep(_ folder: String) {
+    for name in (try? list(folder)) ?? [] where name.utf8.starts(with: temporaryPrefix.utf8) {
+      unlink("\(folder)/\(name)")
+    }
+  }
+
   /// Writes `text` to `path`: a temporary file beside it, fsync, rename. A new file gets mode 0600,
   /// an old one keeps its mode; a link is followed and its target replaced.
   ///
@@ -87,7 +97,7 @@ enum ConfigFolder {
     if replacing, stat(target, &status) == 0 { mode = status.st_mode & 0o777 }
     let file: AtomicFile
     do throws(SystemError) {
-      let name = ".authctl-\(String(UInt64.random(in: 0 ... .max), radix: 36))"
+      let name = "\(temporaryPrefix)\(String(UInt64.random(in: 0 ... .max), radix: 36))"
       file = try AtomicFile(target, temporary: "\(folder)/\(name)")
     } catch { throw unwritable("cannot write to \(folder)", error.number) }
     do throws(SystemError) {
@@ -189,12 +199,16 @@ enum ConfigFolder {
     }
     defer { closedir(folder) }
     var names: [String] = []
+    // readdir(3) returns nil at the end and for an error, which only errno tells apart.
+    errno = 0
     while let entry = readdir(folder) {
       let name = withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
         String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
       }
       names.append(name)
+      errno = 0
     }
+    guard errno == 0 else { throw failure("cannot read \(path)", errno) }
     return names
   }
 

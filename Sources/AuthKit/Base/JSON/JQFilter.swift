@@ -15,8 +15,12 @@ package final class JQFilter {
   ///
   /// - Throws: `usage` with jq's message when it is not a filter, `failed` without libjq.
   package init(_ text: String) throws(Failure) {
-    guard let functions = authctl_jq()?.pointee, let state = functions.jq_init() else {
-      throw Failure(.failed, "--jq: libjq is not installed", hint: "apt install libjq1")
+    guard let functions = authctl_jq()?.pointee else {
+      throw .missingLibrary(
+        .failed, "--jq: libjq", package: "libjq1", reason: String(cString: authctl_jq_error()))
+    }
+    guard let state = functions.jq_init() else {
+      throw Failure(.failed, "--jq: libjq cannot be initialized")
     }
     (jq, self.state) = (functions, state)
     guard !text.utf8.contains(0) else { throw Failure(.usage, "--jq: the filter has a NUL byte") }

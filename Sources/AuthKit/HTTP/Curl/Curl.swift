@@ -7,7 +7,8 @@ internal import Glibc
 
 func openedLibcurl() throws(Failure) -> authctl_curl {
   guard let functions = authctl_curl() else {
-    throw Failure(.failed, "libcurl 4 is not installed", hint: "apt install libcurl4")
+    throw .missingLibrary(
+      .failed, "libcurl 4", package: "libcurl4", reason: String(cString: authctl_curl_error()))
   }
   return functions.pointee
 }
@@ -17,6 +18,11 @@ func openedLibcurl() throws(Failure) -> authctl_curl {
 package final class CurlClient {
   /// Starts to load libcurl on a background thread, while the first request is still being built.
   package static func loadAhead() { _ = BackgroundThread { _ = try? openedLibcurl() } }
+
+  /// Loads libcurl.
+  ///
+  /// - Throws: `failed` when it cannot be loaded.
+  package static func load() throws(Failure) { _ = try openedLibcurl() }
 
   let easy: UnsafeMutableRawPointer
   let curl: authctl_curl

@@ -24,8 +24,12 @@ final class BusGate {
     self.client = client
   }
 
-  /// Starts on a thread of its own, which keeps this object until the end.
-  func open() { work = BackgroundThread { [self] in run() } }
+  /// Starts on a thread of its own, which keeps this object until the end; returns false if no
+  /// thread can be created.
+  func open() -> Bool {
+    work = .endless { [self] in run() }
+    return work != nil
+  }
 
   /// Whether the connection has ended because a message was too large.
   func hasRefused(_ join: (pthread_t) -> Int32) -> Bool {

@@ -45,9 +45,11 @@ final class SecretServiceBus {
     let isPaired = socket >= 0 && socketpair(AF_UNIX, type, 0, &pair) == 0
     if socket >= 0, !isPaired { close(socket) }
     gate = BusGate(bus: socket, client: pair[1])
-    if isPaired { gate.open() }
-    guard isPaired, let connected = authctl_bus_connection(pair[0], &error) else {
-      let words = error.map { String(cString: $0.pointee.message) } ?? "no reason given"
+    let isOpen = isPaired && gate.open()
+    guard isOpen, let connected = authctl_bus_connection(pair[0], &error) else {
+      let words =
+        error.map { String(cString: $0.pointee.message) }
+        ?? (isPaired ? "no thread can be started" : "no reason given")
       if let error { c.g_error_free(error) }
       throw .busUnreachable(address, words)
     }

@@ -88,16 +88,20 @@ extension Failure {
 
   /// No program owns org.freedesktop.secrets, and the bus cannot start one.
   static func noSecretService() -> Failure {
-    Failure(
+    var failure = Failure(
       .storeMissing, "no Secret Service on this bus (org.freedesktop.secrets)",
       hint: "apt install gnome-keyring, or use AUTHCTL_STORE=file (see authctl help ci)")
+    failure.isStoreAbsent = true
+    return failure
   }
 
   /// No address is set, and this user has no bus at the usual place.
   static func noBus() -> Failure {
-    Failure(
+    var failure = Failure(
       .storeMissing, "no D-Bus session: DBUS_SESSION_BUS_ADDRESS is not set",
       hint: "use AUTHCTL_TOKEN or AUTHCTL_STORE=file (see authctl help ci)")
+    failure.isStoreAbsent = true
+    return failure
   }
 
   /// An address that would send secrets off this machine or start a program.
@@ -117,9 +121,11 @@ extension Failure {
 
   /// dlopen(3) or dlsym(3) did not find it.
   static func keyringLibraryMissing(_ words: String) -> Failure {
-    Failure(
+    var failure = Failure(
       .storeMissing, "libsecret cannot be loaded: \(keyringText(words))",
       hint: "apt install libsecret-1-0")
+    failure.isStoreAbsent = words.contains(bytesOf: "No such file")
+    return failure
   }
 
   /// The service or the bus did not answer in time.

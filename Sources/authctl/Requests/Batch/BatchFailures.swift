@@ -20,7 +20,8 @@ struct BatchFailures {
   }
 
   private static func name(status: Int?, _ failure: Failure?) -> String {
-    if let status, status >= 300 { return "HTTP \(status)" }
+    // A 401 whose renewal the store has stopped is a failure of the store.
+    if let status, status >= 300, failure?.kind.isOfStore != true { return "HTTP \(status)" }
     guard let failure else { return "HTTP \(status ?? 0)" }
     return switch failure.kind {
     case .network: status == nil ? "no answer" : "incomplete"
