@@ -53,4 +53,21 @@ extension ResponseHead {
   package var tokenChallenge: Challenge? {
     Challenge.all(in: all("WWW-Authenticate")).first { ["bearer", "dpop"].contains($0.scheme) }
   }
+
+  /// The challenge for an access token, whether it is bound to a key (RFC 9449, section 7.1) or not;
+  /// the one that says what is wrong, if there are several.
+  package var tokenChallenge: Challenge? {
+    let all = Challenge.all(in: all("WWW-Authenticate")).filter {
+      ["bearer", "dpop"].contains($0.scheme)
+    }
+    return all.first { $0["error"] != nil } ?? all.first
+  }
+
+  /// Whether the server wants the same request with a nonce in its proof (RFC 9449, section 9).
+  var asksForNonce: Bool {
+    status == 401
+      && Challenge.all(in: all("WWW-Authenticate")).contains {
+        $0.scheme == "dpop" && $0["error"] == "use_dpop_nonce"
+      }
+  }
 }

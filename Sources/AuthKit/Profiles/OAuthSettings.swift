@@ -85,6 +85,8 @@ package struct OAuthSettings: Sendable {
   package var redirectPort: UInt16 = 0
   /// The path of the redirect URI.
   package var redirectPath = "/callback"
+  /// Whether tokens are bound to a key, which each request proves to have (RFC 9449).
+  package var bindsTokens = false
   /// Whether the sign-in fails without an ID token.
   package var requiresIDToken = false
 
@@ -95,6 +97,7 @@ package struct OAuthSettings: Sendable {
     "client_id", "client_secret", "redirect_uri", "response_type", "response_mode", "state",
     "nonce", "scope", "code", "code_challenge", "code_challenge_method", "code_verifier",
     "grant_type", "refresh_token", "client_assertion", "client_assertion_type", "device_code",
+    "dpop_jkt",
   ]
 
   /// Whether `settings` of a profile are for an authorization server that neither they nor their
@@ -133,6 +136,7 @@ extension RecipeReader {
     oauth.resources = try values.texts("oauth.resource") ?? []
     oauth.parameters = try oauthParameters("oauth.parameters")
     oauth.tokenParameters = try oauthParameters("oauth.token_parameters")
+    oauth.bindsTokens = try values.flag("oauth.dpop") ?? false
     try readRedirect(into: &oauth)
     oauth.requiresIDToken =
       try values.word("oauth.id_token", of: ["optional", "required"]) == "required"

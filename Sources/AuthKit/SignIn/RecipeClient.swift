@@ -13,6 +13,8 @@ package final class RecipeClient {
   private var readOrigins: [Origin]?
   /// How the profile reaches the server, determined once, before anything is sent.
   package lazy var way = ServerWay(of: profile)
+  /// The proofs of the last session that had a key, with the nonces of its servers.
+  private var lastProof: ProofOfPossession?
   /// Why nothing may be sent at all, for example because the profile is not trusted.
   package var refusal: Failure?
 
@@ -183,12 +185,46 @@ package final class RecipeClient {
     seconds: Double,
     _ onAnswer: (_ status: Int) -> Void = { _ in }
   ) throws(Failure) -> RecipeResponse {
+    let start = clock().seconds
+    let token = call.authorization == .access ? values[.accessToken] : nil
+    let proof = call.asksForTokens || token != nil ? try proof(for: values) : nil
+    func once(nonce: String?, _ seconds: Double) throws(Failure) -> RecipeResponse {
+      try sendOnce(
+        call, values, cookies, proof.map { ($0, token, nonce) }, permitted, seconds, onAnswer)
+    }
+    let answer = try once(nonce: nil, seconds)
+    guard let nonce = proof?.takeNonce(of: answer.head, from: answer.url, token: token),
+      answer.asksForNonce
+    else { return answer }
+    let again = try once(nonce: nonce, seconds - max(0, clock().seconds - start))
+    _ = proof?.takeNonce(of: again.head, from: again.url, token: token)
+    return again
+  }
+
+  /// Returns what signs the proofs of requests with `values`; nil if these have no key.
+  func proof(for values: TemplateValues) throws(Failure) -> ProofOfPossession? {
+    guard let key = values[.proofKey] else { return nil }
+    if let lastProof, lastProof.secret.hasSameBytes(as: key) { return lastProof }
+    let proof = try ProofOfPossession(key, clock: clock)
+    lastProof = proof
+    return proof
+  }
+
+  private func sendOnce(
+    _ call: RecipeRequest, _ values: TemplateValues, _ cookies: CookieJar,
+    _ proof: (maker: ProofOfPossession, token: SharedSecret?, nonce: String?)?,
+    _ permitted: SessionLimits?, _ seconds: Double, _ onAnswer: (_ status: Int) -> Void
+  ) throws(Failure) -> RecipeResponse {
     if let refusal { throw refusal }
     var values = values
     if call.isEndpoint {
       try ClientAssertion.add(to: &values, settings: profile.recipe.oauth, now: clock())
     }
-    let request = try request(for: call, values: values, cookies: cookies)
+    var request = try request(for: call, values: values, cookies: cookies)
+    if let (maker, token, nonce) = proof {
+      request.headers.append(
+        try maker.header(of: request.method, request.url, token: token, nonce: nonce))
+    }
     let origin = request.url.origin
     // The URL of an endpoint is one that the session fixed at sign-in.
     if !call.isEndpoint { try checkSignIn(at: origin) }
@@ -206,8 +242,10 @@ package final class RecipeClient {
       }
       throw failure
     }
-    return RecipeResponse(
+    var answer = RecipeResponse(
       head: head, body: body, url: request.url, of: profile, sentCookies: cookies)
+    answer.isToProof = proof != nil
+    return answer
   }
 
   /// Returns the failure for an origin that was not fixed at sign-in (rule A2).
