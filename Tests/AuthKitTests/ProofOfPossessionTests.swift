@@ -105,25 +105,31 @@ import Testing
     func sent(_ url: WebURL, _ token: SharedSecret?, _ nonce: String? = nil) throws -> JSONValue? {
       try parts(maker.header(of: "GET", url, token: token, nonce: nonce)).payload["nonce"]
     }
-    #expect(
-      maker.takeNonce(of: head("DPoP-Nonce: first"), from: api, token: token) == "first")
+    maker.keepNonce(of: head("DPoP-Nonce: first"), from: api, token: token)
     #expect(try sent(api, token) == "first")
     #expect(try sent(try url("https://a.example/other"), token) == "first")
     #expect(try sent(api, nil) == nil && sent(other, token) == nil)
-    #expect(maker.takeNonce(of: head("DPoP-Nonce: own"), from: api, token: nil) == "own")
+    maker.keepNonce(of: head("DPoP-Nonce: own"), from: api, token: nil)
     #expect(try sent(api, nil) == "own" && sent(api, token) == "first")
     // That of the answer for which a request is repeated.
-    #expect(try sent(api, token, "mine") == "mine")
+    #expect(try sent(api, token, "mine") == "mine" && sent(api, token) == "first")
     // The newest one, with any status.
     let answer = head("dpop-nonce: second", status: 200)
-    #expect(maker.takeNonce(of: answer, from: api, token: token) == "second")
+    maker.keepNonce(of: answer, from: api, token: token, used: "mine")
     #expect(try sent(api, token) == "second")
+    maker.keepNonce(of: head(status: 200), from: api, token: token)
+    #expect(try sent(api, token) == "second")
+    // One that was accepted serves again.
+    maker.keepNonce(of: head(status: 200), from: api, token: token, used: "mine")
+    #expect(try sent(api, token) == "mine")
+  }
+
+  @Test func noncesThatAreNone() {
     for bad in ["a\"b", "a\\b", "a b", "é", String(repeating: "n", count: 1025), ""] {
-      #expect(maker.takeNonce(of: head("DPoP-Nonce: " + bad), from: api, token: token) == nil)
+      #expect(ProofOfPossession.nonce(in: head("DPoP-Nonce: " + bad)) == nil)
     }
-    let twice = head("DPoP-Nonce: a", "DPoP-Nonce: b")
-    #expect(maker.takeNonce(of: twice, from: api, token: token) == nil)
-    #expect(try sent(api, token) == "second")
+    #expect(ProofOfPossession.nonce(in: head("DPoP-Nonce: a", "DPoP-Nonce: b")) == nil)
+    #expect(ProofOfPossession.nonce(in: head("DPoP-Nonce: a")) == "a")
   }
 
   @Test(arguments: [

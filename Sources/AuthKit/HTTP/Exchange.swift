@@ -110,16 +110,15 @@ package struct Exchange {
   /// once (RFC 9449, section 9). The token is not refused then.
   private mutating func asksForNonce(_ head: ResponseHead) throws(Failure) -> Bool {
     guard let (maker, token) = credential?.proof else { return false }
-    let given = maker.takeNonce(of: head, from: request.url, token: token)
-    guard head.asksForNonce else { return false }
-    var failure = Failure(
-      .clientError,
-      "HTTP 401: \(request.url.origin) requires another nonce for each proof of "
-        + "possession (use_dpop_nonce)", hint: "the server is at fault; try again later")
-    failure.status = head.status
-    failure.url = Redactor.withoutQuery(request.url.text)
-    guard nonce == nil, let given else { throw failure }
+    guard head.asksForNonce else {
+      maker.keepNonce(of: head, from: request.url, token: token, used: nonce)
+      return false
+    }
+    guard nonce == nil, let given = ProofOfPossession.nonce(in: head) else {
+      throw ProofOfPossession.refusal(at: request.url)
+    }
     guard request.isRepeatable else {
+      var failure = ProofOfPossession.refusal(at: request.url)
       failure.message =
         "HTTP 401: \(request.url.origin) requires a nonce in the proof of possession, but the "
         + "body came from a pipe and cannot be sent again"

@@ -65,17 +65,38 @@ package final class ProofOfPossession {
     return try WireHeader(name: "DPoP", value: signed + "." + base64URL(signature))
   }
 
-  /// Keeps the nonce of an answer for the next request to its server, and returns it; nil without
-  /// one (RFC 9449, section 8.2).
-  ///
-  /// - Parameter token: as in the request.
-  func takeNonce(of head: ResponseHead, from url: WebURL, token: SharedSecret?) -> String? {
+  /// Returns the nonce of an answer; nil without one (RFC 9449, section 8.1).
+  static func nonce(in head: ResponseHead) -> String? {
     let given = head.all("DPoP-Nonce")
     guard given.count == 1, (1...1024).contains(given[0].utf8.count),
       given[0].utf8.allSatisfy({ (0x21...0x7E).contains($0) && $0 != 0x22 && $0 != 0x5C })
     else { return nil }
-    nonces[Self.server(of: url, token)] = given[0]
     return given[0]
+  }
+
+  /// Reads the head of an answer that accepts a proof: keeps its nonce for the next request to the
+  /// server (RFC 9449, section 8.2).
+  ///
+  /// - Parameters:
+  ///   - token: as in the request.
+  ///   - used: the nonce for which the request was repeated: it serves again if the answer has none.
+  ///     It is not kept earlier, as a server may accept it only once.
+  func keepNonce(
+    of head: ResponseHead, from url: WebURL, token: SharedSecret?, used: String? = nil
+  ) {
+    guard let nonce = Self.nonce(in: head) ?? used else { return }
+    nonces[Self.server(of: url, token)] = nonce
+  }
+
+  /// Returns the failure for a server that accepts none of the nonces that it gives out.
+  static func refusal(at url: WebURL) -> Failure {
+    var failure = Failure(
+      .clientError,
+      "HTTP 401: \(url.origin) requires another nonce for each proof of possession (use_dpop_nonce)",
+      hint: "the server is at fault; try again later")
+    failure.status = 401
+    failure.url = Redactor.withoutQuery(url.text)
+    return failure
   }
 
   /// An authorization server and an API may share an origin; their nonces differ (section 9).

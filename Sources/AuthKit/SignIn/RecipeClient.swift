@@ -14,7 +14,7 @@ package final class RecipeClient {
   /// How the profile reaches the server, determined once, before anything is sent.
   package lazy var way = ServerWay(of: profile)
   /// The proofs of the last session that had a key, with the nonces of its servers.
-  private var lastProof: ProofOfPossession?
+  var lastProof: ProofOfPossession?
   /// Why nothing may be sent at all, for example because the profile is not trusted.
   package var refusal: Failure?
 
@@ -180,37 +180,8 @@ package final class RecipeClient {
     }
   }
 
-  private func sendAlone(
-    _ call: RecipeRequest, values: TemplateValues, cookies: CookieJar, permitted: SessionLimits?,
-    seconds: Double,
-    _ onAnswer: (_ status: Int) -> Void = { _ in }
-  ) throws(Failure) -> RecipeResponse {
-    let start = clock().seconds
-    let token = call.authorization == .access ? values[.accessToken] : nil
-    let proof = call.asksForTokens || token != nil ? try proof(for: values) : nil
-    func once(nonce: String?, _ seconds: Double) throws(Failure) -> RecipeResponse {
-      try sendOnce(
-        call, values, cookies, proof.map { ($0, token, nonce) }, permitted, seconds, onAnswer)
-    }
-    let answer = try once(nonce: nil, seconds)
-    guard let nonce = proof?.takeNonce(of: answer.head, from: answer.url, token: token),
-      answer.asksForNonce
-    else { return answer }
-    let again = try once(nonce: nonce, seconds - max(0, clock().seconds - start))
-    _ = proof?.takeNonce(of: again.head, from: again.url, token: token)
-    return again
-  }
-
-  /// Returns what signs the proofs of requests with `values`; nil if these have no key.
-  func proof(for values: TemplateValues) throws(Failure) -> ProofOfPossession? {
-    guard let key = values[.proofKey] else { return nil }
-    if let lastProof, lastProof.secret.hasSameBytes(as: key) { return lastProof }
-    let proof = try ProofOfPossession(key, clock: clock)
-    lastProof = proof
-    return proof
-  }
-
-  private func sendOnce(
+  /// Sends one request of the recipe, with a new assertion of the client and with `proof`.
+  func sendOnce(
     _ call: RecipeRequest, _ values: TemplateValues, _ cookies: CookieJar,
     _ proof: (maker: ProofOfPossession, token: SharedSecret?, nonce: String?)?,
     _ permitted: SessionLimits?, _ seconds: Double, _ onAnswer: (_ status: Int) -> Void
