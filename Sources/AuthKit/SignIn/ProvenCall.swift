@@ -3,7 +3,7 @@ extension RecipeClient {
   /// Sends a call without the prefetch, and once more if the server asks for a nonce in its proof
   /// (RFC 9449, sections 8 and 9).
   ///
-  /// - Throws: as `send`; `client_error` when an API accepts no nonce.
+  /// - Throws: as `send`; `client_error` when the server accepts no nonce.
   func sendAlone(
     _ call: RecipeRequest, values: TemplateValues, cookies: CookieJar, permitted: SessionLimits?,
     seconds: Double,
@@ -27,8 +27,8 @@ extension RecipeClient {
       proof.keepNonce(of: answer.head, from: answer.url, token: token, used: nonce)
       return answer
     }
-    // This 401 is no refusal of the token. A token endpoint has an error code for it.
-    if token != nil { throw ProofOfPossession.refusal(at: answer.url) }
+    // This 401 refuses no token. A token endpoint may also answer with an error code.
+    if answer.head.asksForNonce { throw ProofOfPossession.refusal(at: answer.url) }
     return answer
   }
 
