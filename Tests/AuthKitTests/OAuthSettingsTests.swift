@@ -126,7 +126,8 @@ private let issuer = "issuer = \"https://id.shop.example\"\n"
       names(recipe.refresh)
         == ["grant_type", "refresh_token", "scope", "audience", "resource", "tenant"] + client)
     #expect(names(recipe.logout) == ["token", "token_type_hint"] + client + ["client_secret"])
-    #expect(names(recipe.secondLogout) == ["token", "token_type_hint"] + client + ["client_secret"])
+    #expect(
+      names(recipe.secondLogout) == ["token", "token_type_hint"] + client + ["client_secret"])
     #expect(names(recipe.introspection) == ["token"] + client)
     #expect(recipe.whoami?.method == "GET" && recipe.whoami?.isEndpoint == true)
     #expect(recipe.unregister?.method == "DELETE")

@@ -49,13 +49,7 @@ package struct Challenge {
 
 extension ResponseHead {
   /// The challenge of the answer that asks for a token (RFC 6750, section 3; RFC 9449, section 7.1);
-  /// nil without one.
-  package var tokenChallenge: Challenge? {
-    Challenge.all(in: all("WWW-Authenticate")).first { ["bearer", "dpop"].contains($0.scheme) }
-  }
-
-  /// The challenge for an access token, whether it is bound to a key (RFC 9449, section 7.1) or not;
-  /// the one that says what is wrong, if there are several.
+  /// of several the one that names an error; nil without one.
   package var tokenChallenge: Challenge? {
     let all = Challenge.all(in: all("WWW-Authenticate")).filter {
       ["bearer", "dpop"].contains($0.scheme)

@@ -159,6 +159,23 @@ import Testing
     }
   }
 
+  /// The API says that it takes no other tokens (RFC 9728, section 2).
+  @Test func apiThatBinds() async throws {
+    try await OAuthShop.with(
+      settings: [
+        "auto_approve": .string(OAuthShop.ada), "dpop_required": true,
+        "resource_metadata": ["dpop_bound_access_tokens_required": true],
+      ]
+    ) { shop in
+      try await shop.signIn(shop.api.url + "/oauth-api", "-p", "new", "--yes")
+      let profile = shop.box.read("config/authctl/profiles/new.toml")
+      #expect(profile?.contains("dpop = true\n") == true, "\(profile ?? "")")
+      let get = try await shop.run("get", "-p", "new", "/me")
+      #expect(get.status == 0 && get.stderr == "")
+      #expect(try await shop.proofs("/oauth-api/me").count == 1)
+    }
+  }
+
   // MARK: Nonces
 
   @Test(arguments: ["fixed", "once"]) func nonces(_ mode: String) async throws {
