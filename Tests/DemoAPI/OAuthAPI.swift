@@ -191,14 +191,13 @@ extension OAuth {
       let hash = Signer.base64url(Data(Digest.sha256(Data(token.utf8))))
       guard claims["ath"]?.string == hash else { throw refuse("ath is wrong.") }
     }
-    if let mode = settings.text(mode) {
-      let nonce = claims["nonce"]?.string ?? ""
-      guard mode != "always", nonces.contains(nonce) else {
+    if let value = settings.text(mode) {
+      let nonce = mode + " " + (claims["nonce"]?.string ?? "")
+      guard value != "always", nonces.contains(nonce) else {
         throw OAuthError(
-          "use_dpop_nonce", "Use this nonce.",
-          headers: [("DPoP-Nonce", freshNonce())])
+          "use_dpop_nonce", "Use this nonce.", headers: [("DPoP-Nonce", freshNonce(mode))])
       }
-      if mode == "once" { nonces.remove(nonce) }
+      if value == "once" { nonces.remove(nonce) }
     }
     guard let id = claims["jti"]?.string, seen.insert("proof " + id).inserted else {
       throw refuse("The proof was used before.")
@@ -208,12 +207,13 @@ extension OAuth {
 
   /// The next nonce, if each works once.
   func newNonce(_ mode: String) -> [(String, String)] {
-    settings.text(mode) == "once" ? [("DPoP-Nonce", freshNonce())] : []
+    settings.text(mode) == "once" ? [("DPoP-Nonce", freshNonce(mode))] : []
   }
 
-  private func freshNonce() -> String {
+  /// A nonce of the token endpoint is none of the API, and the other way round.
+  private func freshNonce(_ mode: String) -> String {
     let nonce = randomText(24, of: .asciiLetters)
-    nonces.insert(nonce)
+    nonces.insert(mode + " " + nonce)
     return nonce
   }
 }

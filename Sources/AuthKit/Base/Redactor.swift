@@ -175,7 +175,7 @@ extension Redactor {
   /// that the recipe sets or reads, in ASCII lower case.
   package static func isSensitive(header name: String, recipe: Set<String>) -> Bool {
     let name = name.asciiLowercased
-    return ["authorization", "proxy-authorization", "cookie", "set-cookie"].contains(name)
+    return ["authorization", "proxy-authorization", "cookie", "set-cookie", "dpop"].contains(name)
       || recipe.contains(name)
   }
 

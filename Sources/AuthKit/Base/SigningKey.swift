@@ -47,6 +47,66 @@ struct SigningKey: ~Copyable {
     (self.crypto, key, self.algorithms) = (crypto, found, algorithms)
   }
 
+  /// Makes a new key for ES256.
+  ///
+  /// https://docs.openssl.org/3.0/man3/EVP_PKEY_keygen/
+  static func newP256() throws(Failure) -> SigningKey {
+    let crypto = try Crypto.opened()
+    let refusal = Failure(.failed, "libcrypto refuses to make a key")
+    guard let context = crypto.EVP_PKEY_CTX_new_id(EVP_PKEY_EC, nil) else { throw refusal }
+    defer { crypto.EVP_PKEY_CTX_free(context) }
+    var made: OpaquePointer?
+    guard crypto.EVP_PKEY_keygen_init(context) == 1,
+      crypto.EVP_PKEY_CTX_set_ec_paramgen_curve_nid(context, NID_X9_62_prime256v1) == 1,
+      crypto.EVP_PKEY_keygen(context, &made) == 1, let made
+    else { throw refusal }
+    return SigningKey(algorithms: [.es256], crypto: crypto, key: made)
+  }
+
+  private init(algorithms: [Algorithm], crypto: authctl_crypto, key: OpaquePointer) {
+    (self.algorithms, self.crypto, self.key) = (algorithms, crypto, key)
+  }
+
+  /// Reads what `exported` returned.
+  ///
+  /// - Throws: `failed` for anything else.
+  init(exported text: SharedSecret, name: String) throws(Failure) {
+    var pem = SecretBuilder()
+    pem.append("-----BEGIN EC PRIVATE KEY-----\n")
+    pem.append(text.secret)
+    pem.append("\n-----END EC PRIVATE KEY-----\n")
+    try self.init(pem: pem.secret(), name: name)
+  }
+
+  /// Returns a key of P-256 as base64 of its DER form (RFC 5915), in one line.
+  func exported() throws(Failure) -> SharedSecret {
+    let refusal = Failure(.failed, "libcrypto refuses to export a key")
+    let count = Int(crypto.i2d_PrivateKey(key, nil))
+    guard count > 0 else { throw refusal }
+    let der = try Secret(count: count) { (bytes) throws(Failure) in
+      var end = bytes.assumingMemoryBound(to: UInt8.self).baseAddress
+      guard crypto.i2d_PrivateKey(key, &end) == count else { throw refusal }
+    }
+    var text = SecretBuilder()
+    der.withBytes { text.appendBase64($0) }
+    return SharedSecret(text.secret())
+  }
+
+  /// Returns x and y of the public key of P-256, 32 bytes each: the end of its DER form, whose point
+  /// is uncompressed (RFC 5480, section 2).
+  func publicPoint() throws(Failure) -> (x: [UInt8], y: [UInt8]) {
+    let refusal = Failure(.failed, "libcrypto refuses to export a public key")
+    let count = Int(crypto.i2d_PUBKEY(key, nil))
+    guard algorithms == [.es256], count > 65 else { throw refusal }
+    var der = [UInt8](repeating: 0, count: count)
+    let written = der.withUnsafeMutableBufferPointer { bytes in
+      var end = bytes.baseAddress
+      return Int(crypto.i2d_PUBKEY(key, &end))
+    }
+    guard written == count, der[count - 65] == 0x04 else { throw refusal }
+    return (Array(der.suffix(64).prefix(32)), Array(der.suffix(32)))
+  }
+
   private static func algorithms(_ type: Int32, bits: Int32) -> [Algorithm] {
     switch (type, bits) {
     case (EVP_PKEY_RSA, 2048...): [.rs256, .ps256]

@@ -6,6 +6,8 @@ struct ProtectedResource {
   let issuer: String
   /// The scopes that the API has; nil if it does not say.
   let scope: String?
+  /// Whether it takes only tokens that are bound to a key (RFC 9449).
+  let bindsTokens: Bool
 
   /// Reads a document for the API at `base`; nil if it is for another one or names no server.
   init?(_ document: JSONValue, for base: WebURL) {
@@ -15,6 +17,7 @@ struct ProtectedResource {
     else { return nil }
     self.resource = resource
     self.issuer = issuer
+    bindsTokens = document["dpop_bound_access_tokens_required"] == .bool(true)
     guard case .array(let scopes)? = document["scopes_supported"] else {
       scope = nil
       return
@@ -96,7 +99,8 @@ extension Detector {
     add(
       found.issuer, at: place, why: "the API names this authorization server (RFC 9728)",
       [("oauth.resource", .array([.string(found.resource)]))]
-        + (scope.map { [("oauth.scope", .string($0))] } ?? []))
+        + (scope.map { [("oauth.scope", .string($0))] } ?? [])
+        + (found.bindsTokens ? [("oauth.dpop", true)] : []))
   }
 
   private mutating func add(

@@ -49,8 +49,19 @@ package struct Challenge {
 
 extension ResponseHead {
   /// The challenge of the answer that asks for a token (RFC 6750, section 3; RFC 9449, section 7.1);
-  /// nil without one.
+  /// of several the one that names an error; nil without one.
   package var tokenChallenge: Challenge? {
-    Challenge.all(in: all("WWW-Authenticate")).first { ["bearer", "dpop"].contains($0.scheme) }
+    let all = Challenge.all(in: all("WWW-Authenticate")).filter {
+      ["bearer", "dpop"].contains($0.scheme)
+    }
+    return all.first { $0["error"] != nil } ?? all.first
+  }
+
+  /// Whether the server wants the same request with a nonce in its proof (RFC 9449, section 9).
+  var asksForNonce: Bool {
+    status == 401
+      && Challenge.all(in: all("WWW-Authenticate")).contains {
+        $0.scheme == "dpop" && $0["error"] == "use_dpop_nonce"
+      }
   }
 }

@@ -37,6 +37,10 @@ package struct Exchange {
   private var count = 0
   /// The redirect in the last head, if it was one.
   private var location: (status: Int, target: String)?
+  /// The nonce for which this request is repeated.
+  private var nonce: String?
+  /// Whether the last head asked for a proof with that nonce.
+  private var repeats = false
 
   /// Creates the exchange before its first transfer.
   ///
@@ -69,7 +73,7 @@ package struct Exchange {
     hops.carriedCredential = isHome && credential != nil
     hops.url = request.url
     request.headers = isHome ? personalHeaders : []
-    if isHome, let credential { attach(credential) }
+    if isHome, let credential { try attach(credential) }
     try client.addDefaults(to: &request)
     var wire = request
     if isHome, let credential { wire.url = try request.url.adding(credential.parameters) }
@@ -87,19 +91,55 @@ package struct Exchange {
     return (wire, settings)
   }
 
-  /// Reads the head of the answer; returns nil for a redirect to follow, whose body is not needed.
-  mutating func receiveHead(_ head: ResponseHead) -> HTTPClient.RedirectTrace? {
-    if hops.carriedCredential { keepCookies(of: head) }
+  /// Reads the head of the answer; returns nil for one that another request follows, whose body is not
+  /// needed.
+  ///
+  /// - Throws: `client_error` when the server accepts no proof of possession.
+  mutating func receiveHead(_ head: ResponseHead) throws(Failure) -> HTTPClient.RedirectTrace? {
+    if hops.carriedCredential {
+      keepCookies(of: head)
+      repeats = try asksForNonce(head)
+      if repeats { return nil }
+    }
     guard let target = head.redirect, redirects.follows(request.method) else { return hops }
     location = (head.status, target)
     return nil
   }
 
-  /// Follows the redirect of the answer that has just ended; returns false if it was the final one.
+  /// Takes the nonce of an answer; returns whether the request must be repeated with it, which is done
+  /// once (RFC 9449, section 9). The token is not refused then.
+  private mutating func asksForNonce(_ head: ResponseHead) throws(Failure) -> Bool {
+    guard let (maker, token) = credential?.proof else { return false }
+    guard head.asksForNonce else {
+      maker.keepNonce(of: head, from: request.url, token: token, used: nonce)
+      return false
+    }
+    guard nonce == nil, let given = ProofOfPossession.nonce(in: head) else {
+      throw ProofOfPossession.refusal(at: request.url)
+    }
+    guard request.isRepeatable else {
+      var failure = ProofOfPossession.refusal(at: request.url)
+      failure.message =
+        "HTTP 401: \(request.url.origin) requires a nonce in the proof of possession, but the "
+        + "body came from a pipe and cannot be sent again"
+      failure.hint = "send the body from a file"
+      throw failure
+    }
+    nonce = given
+    return true
+  }
+
+  /// Follows the redirect of the answer that has just ended, or repeats the request with the nonce of
+  /// that answer; returns false if it was the final one.
   ///
   /// - Throws: `too_many_redirects`; `origin_refused` for a target that is not allowed; `redirect`
   ///   for a body that cannot be sent again.
   mutating func follow() throws(Failure) -> Bool {
+    if repeats {
+      repeats = false
+      return true
+    }
+    nonce = nil
     guard let location else { return false }
     self.location = nil
     count += 1
@@ -185,7 +225,7 @@ package struct Exchange {
     return left
   }
 
-  private mutating func attach(_ credential: Credential) {
+  private mutating func attach(_ credential: Credential) throws(Failure) {
     // The user's header overrides a recipe header that is not a credential (rule B2); the command
     // has already refused the others.
     let own = Set(request.headers.map(\.name.asciiLowercased))
@@ -193,6 +233,15 @@ package struct Exchange {
       let name = $0.name.asciiLowercased
       // libcurl sets the type of a multipart body, which includes the boundary.
       return !own.contains(name) && (name != "content-type" || request.parts.isEmpty)
+    }
+    if let (maker, token) = credential.proof {
+      guard !own.contains("dpop") else {
+        throw Failure(
+          .usage, "-H DPoP: the session sends its own proof of possession in that header",
+          hint: "--anonymous sends your own instead")
+      }
+      request.headers.append(
+        try maker.header(of: request.method, request.url, token: token, nonce: nonce))
     }
     if let jar = hops.cookies,
       let line = jar.header(

@@ -8,6 +8,9 @@ package struct Credential {
   package var origins: [Origin]
   /// The cookies that the recipe keeps; nil when it keeps none.
   package var cookies: CookieJar?
+  /// What proves that the sender has the key that the token is bound to, and the token; nil for one
+  /// that is bound to none.
+  var proof: (maker: ProofOfPossession, token: SharedSecret)?
 
   init(
     headers: [WireHeader], parameters: [WireParameter] = [], origins: [Origin],
@@ -181,7 +184,7 @@ package final class HTTPClient {
       let (request, settings) = try exchange.next()
       var isFinal = false
       try send(request, settings) { (head) throws(Failure) in
-        guard let hops = exchange.receiveHead(head) else { return }
+        guard let hops = try exchange.receiveHead(head) else { return }
         isFinal = true
         try onHead(head, hops)
       } onBody: { (bytes) throws(Failure) in

@@ -71,7 +71,7 @@ final class ParallelExchanges {
     let handle = if let used = idle.popLast() { used } else { try CurlClient() }
     flight.isFinal = false
     try handle.begin(request, settings: settings) { (head) throws(Failure) in
-      guard let hops = flight.exchange.receiveHead(head) else { return }
+      guard let hops = try flight.exchange.receiveHead(head) else { return }
       flight.isFinal = true
       try flight.onHead(head, hops)
     } onBody: { (bytes) throws(Failure) in

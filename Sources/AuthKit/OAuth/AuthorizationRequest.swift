@@ -59,6 +59,7 @@ package struct AuthorizationRequest {
       ("state", state), ("code_challenge", base64URL(try Crypto.sha256(Array(secret.utf8)))),
       ("code_challenge_method", "S256"), ("nonce", nonce),
     ]
+    query += try client.proof().map { [("dpop_jkt", $0.thumbprint)] } ?? []
     query += settings.scope.map { [("scope", $0)] } ?? []
     query += settings.audience.map { [("audience", $0)] } ?? []
     query += settings.resources.map { ("resource", $0) }

@@ -21,6 +21,7 @@ package struct OAuthClient {
     var settings = settings
     settings.clientAuthentication =
       client.secret == nil ? OAuthSettings.ClientAuthentication.none : client.authentication
+    settings.bindsTokens = settings.bindsTokens || client.bindsTokens
     try self.init(api, settings, server, clientID: client.id, secret: client.secret)
     guard let management = client.management else { return }
     notes[OAuthSettings.registrationURL.member] = management.url
@@ -44,7 +45,11 @@ package struct OAuthClient {
     }
     notes[OAuthSettings.clientID.member] = clientID
     try authenticate(clientID, secret)
+    if settings.bindsTokens { credential[.proofKey] = try ProofOfPossession.newKey() }
   }
+
+  /// What proves that this client has the key that its tokens will be bound to; nil without a key.
+  func proof() throws(Failure) -> ProofOfPossession? { try api.proof(for: credential) }
 
   /// The endpoints that a session needs later.
   private static let kept: [OAuthSettings.Endpoint] = [

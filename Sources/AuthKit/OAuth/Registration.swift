@@ -6,6 +6,8 @@ package struct RegisteredClient {
   package let secret: SharedSecret?
   /// How the server wants the client to prove who it is; nil if it does not say.
   package let authentication: OAuthSettings.ClientAuthentication?
+  /// Whether the server issues only tokens that are bound to a key (RFC 9449, section 5.2).
+  package let bindsTokens: Bool
   /// Where the registration can be ended, and the token for it (RFC 7592, section 3).
   package let management: (url: String, token: SharedSecret)?
 
@@ -43,6 +45,7 @@ package struct RegisteredClient {
     secret = try text("client_secret").map { SharedSecret($0) }
     authentication = try text("token_endpoint_auth_method")
       .flatMap(OAuthSettings.ClientAuthentication.init(rawValue:))
+    bindsTokens = answer.json?["dpop_bound_access_tokens"] == .bool(true)
     if let url = try text("registration_client_uri"),
       let token = try text("registration_access_token")
     {
@@ -52,7 +55,8 @@ package struct RegisteredClient {
     }
   }
 
-  /// RFC 7591, section 2; OpenID Connect Dynamic Client Registration 1.0, section 2.
+  /// RFC 7591, section 2; OpenID Connect Dynamic Client Registration 1.0, section 2; RFC 9449,
+  /// section 5.2.
   private static func metadata(
     _ settings: OAuthSettings, _ server: AuthorizationServer, _ redirectURI: String?
   ) -> [(String, JSONValue)] {
@@ -64,6 +68,7 @@ package struct RegisteredClient {
       ("response_types", .array(redirectURI == nil ? [] : ["code"])),
     ]
     if let redirectURI { metadata.append(("redirect_uris", .array([.string(redirectURI)]))) }
+    if settings.bindsTokens { metadata.append(("dpop_bound_access_tokens", true)) }
     if let scope = settings.scope { metadata.append(("scope", .string(scope))) }
     return metadata
   }

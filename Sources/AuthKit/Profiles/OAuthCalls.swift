@@ -135,6 +135,7 @@ extension OAuthSettings {
     optional: [Template.Name] = []
   ) -> RecipeRequest {
     var call = RecipeRequest(endpoint: endpoint.name)
+    call.asksForTokens = endpoint == .token
     call.encoding = .form
     call.showsCertificate = clientAuthentication?.showsCertificate ?? false
     call.headers = [
@@ -178,7 +179,8 @@ extension SessionRecipe {
     errors = ErrorCodes(place: .pointer("/error"), meanings: Self.oauthErrors)
   }
 
-  /// RFC 6749, sections 4.1.2.1 and 5.2; RFC 8628, section 3.5; RFC 8707, section 2.
+  /// RFC 6749, sections 4.1.2.1 and 5.2; RFC 8628, section 3.5; RFC 8707, section 2;
+  /// RFC 9449, sections 5 and 8.
   private static let oauthErrors: [String: ErrorCodes.Meaning] = [
     "invalid_grant": .refused, "access_denied": .refused,
     "invalid_client": .clientRefused, "unauthorized_client": .clientRefused,
@@ -187,6 +189,8 @@ extension SessionRecipe {
     "unsupported_grant_type": .mistake("set oauth.grant to another grant"),
     "unsupported_response_type": .mistake("set oauth.grant to another grant"),
     "invalid_request": .mistake(nil),
+    "invalid_dpop_proof": .mistake("compare the clocks here and on the server"),
+    "use_dpop_nonce": .mistake("the server is at fault; try again later"),
     "temporarily_unavailable": .temporary, "server_error": .temporary,
     "expired_token": .late,
   ]

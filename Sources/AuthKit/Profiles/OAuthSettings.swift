@@ -95,6 +95,8 @@ package struct OAuthSettings: Sendable {
   /// Whether the parameters of the authorization request go to the server first, and only a
   /// reference to them through the browser (RFC 9126).
   package var isPushed = false
+  /// Whether tokens are bound to a key, which each request proves to have (RFC 9449).
+  package var bindsTokens = false
   /// Whether the sign-in fails without an ID token.
   package var requiresIDToken = false
 
@@ -105,9 +107,11 @@ package struct OAuthSettings: Sendable {
 
   /// The parameters that authctl sets itself (rule A15).
   package static let ownParameters = [
-    "client_id", "client_secret", "redirect_uri", "request_uri", "response_type", "response_mode", "state",
+    "client_id", "client_secret", "redirect_uri", "request_uri", "response_type", "response_mode",
+    "state",
     "nonce", "scope", "code", "code_challenge", "code_challenge_method", "code_verifier",
     "grant_type", "refresh_token", "client_assertion", "client_assertion_type", "device_code",
+    "dpop_jkt",
   ]
 
   /// Whether `settings` of a profile are for an authorization server that neither they nor their
@@ -146,6 +150,7 @@ extension RecipeReader {
     oauth.resources = try values.texts("oauth.resource") ?? []
     oauth.parameters = try oauthParameters("oauth.parameters")
     oauth.tokenParameters = try oauthParameters("oauth.token_parameters")
+    oauth.bindsTokens = try values.flag("oauth.dpop") ?? false
     try readRedirect(into: &oauth)
     oauth.isPushed = try values.flag("oauth.pushed") ?? false
     oauth.requiresIDToken =

@@ -115,6 +115,7 @@ enum ProfileSchema {
       Key(name: "oauth.redirect_host", kind: .choice(["127.0.0.1", "[::1]", "localhost"])),
       Key(name: "oauth.redirect_port", kind: .number),
       Key(name: "oauth.redirect_path", kind: .text), Key(name: "oauth.pushed", kind: .flag),
+      Key(name: "oauth.dpop", kind: .flag),
       Key(name: "oauth.id_token", kind: .choice(["optional", "required"])),
     ]
 

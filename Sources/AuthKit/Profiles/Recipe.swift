@@ -79,6 +79,10 @@ package struct RecipeRequest: Sendable {
   /// Whether the path is one placeholder whose value is the whole URL, which the session fixed.
   package var isEndpoint = false
 
+  /// Whether it asks for tokens, which are bound to the session's key if it has one (RFC 9449,
+  /// section 5).
+  var asksForTokens = false
+
   init(path: Template) { self.path = path }
 
   /// A request to the URL that the session keeps as `name`.

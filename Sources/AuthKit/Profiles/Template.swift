@@ -33,6 +33,9 @@ package struct Template: Sendable {
     /// The client secret (RFC 6749, section 2.3.1).
     package static let clientSecret = Name("client_secret")
 
+    /// The private key that the tokens of a session are bound to (RFC 9449). No placeholder names it.
+    static let proofKey = Name("proof_key")
+
     /// 16 hex digits, new at each use, for names that must be unused.
     package static let unique = Name("unique")
     /// The profile's `url`.
@@ -135,6 +138,15 @@ package struct Template: Sendable {
       }
     }
     return Template(pieces: fixed, optionalNames: optionalNames)
+  }
+
+  /// The template for a token that is bound to a key, which has a scheme of its own (RFC 9449,
+  /// section 7.1).
+  var forBoundToken: Template {
+    guard pieces.count == 2, case .text("Bearer ") = pieces[0],
+      case .value(.accessToken) = pieces[1]
+    else { return self }
+    return Template(pieces: [.text("DPoP "), pieces[1]], optionalNames: optionalNames)
   }
 
   static let plainNames: [Name] = [

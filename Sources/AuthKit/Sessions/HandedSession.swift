@@ -53,19 +53,35 @@ extension SessionKeeper {
   ///
   /// - Parameters:
   ///   - origin: where the program sends the credential; nil for the origin of the profile's `url`.
+  ///   - isAccess: whether the program gets the access token, not only the ID token.
   ///   - renewed: renews the session if needed.
   /// - Throws: `origin_refused`, before anything is sent, when the session was not made for
-  ///   `origin`; what `renewed` throws.
+  ///   `origin`; `usage` for an access token that is bound to a key; what `renewed` throws.
   package func handOver(
-    _ session: Session, for origin: Origin? = nil,
+    _ session: Session, for origin: Origin? = nil, isAccess: Bool = true,
     renewed: (Session) throws(Failure) -> Session
   ) throws(Failure) -> HandedSession {
     let origin = origin ?? api.base.origin
     try check(origin, for: session)
+    if isAccess, session.isBound { throw bound }
     let session = try renewed(session)
     // Another process may have signed in again meanwhile, to another origin.
     try check(origin, for: session)
+    if isAccess, session.isBound { throw bound }
     return HandedSession(session, api)
+  }
+
+  /// The failure of a command that would hand out a token that is bound to a key (rule B19): nothing
+  /// can use it without the key, which authctl does not hand out.
+  package var bound: Failure {
+    var failure = Failure(
+      .usage,
+      "\(profile.name): the token is bound to a key that only authctl has (DPoP), so no other "
+        + "program can use it",
+      hint: DisplayText.shellCommand(["authctl", "get", "-p", profile.name, "/PATH"])
+        .map { "to send a request, run: \($0)" })
+    failure.profile = profile.name
+    return failure
   }
 
   /// Returns the access token for a command that shows its contents; it is not handed on.

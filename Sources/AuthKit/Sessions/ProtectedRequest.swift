@@ -319,10 +319,13 @@ extension SessionKeeper {
       cookies = try answer.cookies(now: clock())
     }
     let filler = TemplateFiller(values: values, profile: profile.name)
-    return .ready(
-      Credential(
-        headers: try filler.headers(pairs), parameters: try filler.parameters(recipe.request.query),
-        origins: try permittedOrigins(of: session), cookies: cookies))
+    var credential = Credential(
+      headers: try filler.headers(pairs), parameters: try filler.parameters(recipe.request.query),
+      origins: try permittedOrigins(of: session), cookies: cookies)
+    if let proof = try api.proof(for: values), let token = session.accessToken {
+      credential.proof = (proof, token)
+    }
+    return .ready(credential)
   }
 
   /// Stores the cookies and rotated values of an answer.

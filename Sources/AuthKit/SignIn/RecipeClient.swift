@@ -13,6 +13,8 @@ package final class RecipeClient {
   private var readOrigins: [Origin]?
   /// How the profile reaches the server, determined once, before anything is sent.
   package lazy var way = ServerWay(of: profile)
+  /// The proofs of the last session that had a key, with the nonces of its servers.
+  var lastProof: ProofOfPossession?
   /// Why nothing may be sent at all, for example because the profile is not trusted.
   package var refusal: Failure?
 
@@ -178,17 +180,22 @@ package final class RecipeClient {
     }
   }
 
-  private func sendAlone(
-    _ call: RecipeRequest, values: TemplateValues, cookies: CookieJar, permitted: SessionLimits?,
-    seconds: Double,
-    _ onAnswer: (_ status: Int) -> Void = { _ in }
+  /// Sends one request of the recipe, with a new assertion of the client and with `proof`.
+  func sendOnce(
+    _ call: RecipeRequest, _ values: TemplateValues, _ cookies: CookieJar,
+    _ proof: (maker: ProofOfPossession, token: SharedSecret?, nonce: String?)?,
+    _ permitted: SessionLimits?, _ seconds: Double, _ onAnswer: (_ status: Int) -> Void
   ) throws(Failure) -> RecipeResponse {
     if let refusal { throw refusal }
     var values = values
     if call.isEndpoint {
       try ClientAssertion.add(to: &values, settings: profile.recipe.oauth, now: clock())
     }
-    let request = try request(for: call, values: values, cookies: cookies)
+    var request = try request(for: call, values: values, cookies: cookies)
+    if let (maker, token, nonce) = proof {
+      request.headers.append(
+        try maker.header(of: request.method, request.url, token: token, nonce: nonce))
+    }
     let origin = request.url.origin
     // The URL of an endpoint is one that the session fixed at sign-in.
     if !call.isEndpoint { try checkSignIn(at: origin) }
@@ -209,8 +216,10 @@ package final class RecipeClient {
       }
       throw failure
     }
-    return RecipeResponse(
+    var answer = RecipeResponse(
       head: head, body: body, url: request.url, of: profile, sentCookies: cookies)
+    answer.isToProof = proof != nil
+    return answer
   }
 
   /// Returns the failure for an origin that was not fixed at sign-in (rule A2).

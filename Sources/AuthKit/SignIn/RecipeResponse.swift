@@ -7,6 +7,8 @@ struct RecipeResponse {
   /// The URL that answered.
   let url: WebURL
   let recipe: SessionRecipe
+  /// Whether the request proved to have a key, which tokens in the answer are bound to.
+  var isToProof = false
   /// The profile's name, for messages.
   let profile: String
   /// The body as JSON; nil if it is not JSON.
@@ -118,6 +120,11 @@ struct RecipeResponse {
     }
     if let meaning = errors.meanings[code] { return (code, meaning) }
     return (200...299).contains(head.status) ? (code, .mistake(nil)) : nil
+  }
+
+  /// Whether the server wants the same request with a nonce in its proof (RFC 9449, sections 8 and 9).
+  var asksForNonce: Bool {
+    head.asksForNonce || head.status == 400 && json?["error"] == .string("use_dpop_nonce")
   }
 
   /// The body, if it is one text: a JSON string, or a single word of any media type, as some

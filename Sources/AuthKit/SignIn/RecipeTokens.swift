@@ -63,14 +63,23 @@ extension RecipeClient {
     return tokens
   }
 
-  /// Checks that the server gives a Bearer token (RFC 6750), if it says which type it gives. Its
-  /// name is compared in any case (RFC 6749, section 5.1).
+  /// Checks that the server gives a Bearer token (RFC 6750) or, to a request with a proof, one that
+  /// is bound to its key (RFC 9449, section 5), if it says which type it gives. Its name is compared
+  /// in any case (RFC 6749, section 5.1).
   private func checkTokenType(of answer: RecipeResponse) throws(Failure) {
     guard let place = answer.recipe.tokenType, let type = try answer.value(at: [place])?.text,
-      !type.equalsIgnoringCase("Bearer")
+      !type.equalsIgnoringCase(answer.isToProof ? "DPoP" : "Bearer")
     else { return }
+    // Who wants bound tokens does not get others without a word (rule B19).
+    if type.equalsIgnoringCase("Bearer") {
+      throw notUnderstood(
+        answer, "the server gave a Bearer token, which is not bound to the key of this sign-in",
+        hint: howToSet("oauth.dpop=false").map { "to accept such tokens: " + $0 })
+    }
     throw notUnderstood(
-      answer, "a token of the type \(DisplayText.oneLine(type, limit: 40)) is not supported")
+      answer, "a token of the type \(DisplayText.oneLine(type, limit: 40)) is not supported",
+      hint: type.equalsIgnoringCase("DPoP")
+        ? howToSet("oauth.dpop=true").map { "to use such tokens: " + $0 } : nil)
   }
 
   /// Whether neither preset nor profile names a place for the token.

@@ -6,7 +6,8 @@ package struct Session {
   package var account: String
   /// New at each login, kept through refreshes (rule B1).
   package var loginID: String
-  /// `access_token`, `refresh_token`, `app_key`, `session.NAME`; for a stored password `password`.
+  /// `access_token`, `refresh_token`, `app_key`, `session.NAME`; for a stored password `password`;
+  /// `proof_key` where the tokens are bound to it.
   var values: TemplateValues
   /// What else the sign-in fixed, by the names of `{session.NAME}`; no secrets: the URLs of an
   /// authorization server, the granted scope.
@@ -71,6 +72,9 @@ package struct Session {
 
   /// Whether the session stores the password itself (rule B15).
   package var keepsPassword: Bool { values[.password] != nil }
+
+  /// Whether its tokens are bound to a key of the session: no other program can use them (RFC 9449).
+  package var isBound: Bool { values[.proofKey] != nil }
 
   /// The claims of the ID token; nil without one (OpenID Connect Core 1.0, section 2).
   package var idTokenClaims: JSONValue? {

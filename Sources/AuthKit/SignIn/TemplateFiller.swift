@@ -57,9 +57,10 @@ struct TemplateFiller {
 
   /// Returns the headers of a recipe that are sent.
   func headers(_ pairs: [RecipeRequest.Pair]) throws(Failure) -> [WireHeader] {
+    let isBound = values[.proofKey] != nil
     var headers: [WireHeader] = []
     for pair in pairs where !isLeftOut(pair.value) {
-      headers.append(try header(pair.name, pair.value))
+      headers.append(try header(pair.name, isBound ? pair.value.forBoundToken : pair.value))
     }
     return headers
   }

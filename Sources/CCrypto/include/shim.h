@@ -3,10 +3,12 @@
 #ifndef AUTHCTL_CCRYPTO_H
 #define AUTHCTL_CCRYPTO_H
 
+#include <openssl/ec.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 #include <openssl/kdf.h>
 #include <openssl/pem.h>
+#include <openssl/x509.h>
 
 // Those of EVP_MD_CTX and HMAC are used by Tests/DemoAPI only.
 #define AUTHCTL_CRYPTO_FUNCTIONS(X)                                            \
@@ -32,6 +34,7 @@
   X(EVP_PKEY_CTX_new_id)                                                       \
   X(EVP_PKEY_CTX_set1_hkdf_key)                                                \
   X(EVP_PKEY_CTX_set1_hkdf_salt)                                               \
+  X(EVP_PKEY_CTX_set_ec_paramgen_curve_nid)                                    \
   X(EVP_PKEY_CTX_set_hkdf_md)                                                  \
   X(EVP_PKEY_CTX_set_rsa_padding)                                              \
   X(EVP_PKEY_CTX_set_rsa_pss_saltlen)                                          \
@@ -40,11 +43,15 @@
   X(EVP_PKEY_free)                                                             \
   X(EVP_PKEY_get_base_id)                                                      \
   X(EVP_PKEY_get_bits)                                                         \
+  X(EVP_PKEY_keygen)                                                           \
+  X(EVP_PKEY_keygen_init)                                                      \
   X(EVP_aes_256_gcm)                                                           \
   X(EVP_sha256)                                                                \
   X(EVP_sha384)                                                                \
   X(HMAC)                                                                      \
-  X(PEM_read_bio_PrivateKey)
+  X(PEM_read_bio_PrivateKey)                                                   \
+  X(i2d_PUBKEY)                                                                \
+  X(i2d_PrivateKey)
 
 struct authctl_crypto {
 #define AUTHCTL_FIELD(name) __typeof__(name) *_Nonnull name;

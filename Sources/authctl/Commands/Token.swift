@@ -56,7 +56,7 @@ struct PrintToken: Command {
       try app.console.out(about)
       return 0
     }
-    let handed = try keeper.handOver(try app.session(for: choice, keeper)) {
+    let handed = try keeper.handOver(try app.session(for: choice, keeper), isAccess: !idToken) {
       (session) throws(Failure) in
       forceRefresh && session.variable == nil
         ? try keeper.renewed(session, .asked) : try keeper.fresh(session, minimum: minTTL?.seconds)

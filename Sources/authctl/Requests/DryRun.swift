@@ -12,30 +12,38 @@ struct DryRun {
   func run() throws(Failure) -> Int32 {
     try app.checkAccountOption(choice.profile, in: keeper.store)
     let outline = try keeper.api.outline(of: request, anonymous: options.anonymous)
-    if !options.anonymous { try learn() }
+    let isBound = try options.anonymous ? false : learn()
     if options.output.asCurl {
+      if isBound { throw keeper.bound }
       let line = try AsCurl(app: app, choice: choice, options: options).line(of: outline)
       try app.console.out(line.text)
       reportMasked(line.masked, "in this command; replace *** before you run it")
     } else {
-      try show(outline)
+      try show(outline, isBound: isBound)
     }
     return 0
   }
 
   /// Learns the session's secrets, so that they are masked; no session is required.
-  private func learn() throws(Failure) {
+  ///
+  /// - Returns: whether a proof of possession goes with the session's token.
+  private func learn() throws(Failure) -> Bool {
     if let session = try app.environmentSession(for: choice) {
       app.logChoice(choice, nil)
-      return try keeper.check(request.url, for: session)
+      try keeper.check(request.url, for: session)
+      return false
     }
     let account = app.namedAccount(choice.profile)
     app.logChoice(choice, account)
     let stored = try? app.storedAccounts(of: choice.profile.name, in: keeper.store)
-    for name in account.map({ [$0.name] }) ?? stored ?? [] { _ = try? keeper.read(name) }
+    let sessions = (account.map { [$0.name] } ?? stored ?? []).compactMap { name in
+      (try? keeper.read(name)) ?? nil
+    }
+    return sessions.contains(where: \.isBound)
+      || sessions.isEmpty && choice.profile.recipe.oauth?.bindsTokens ?? false
   }
 
-  private func show(_ outline: RequestOutline) throws(Failure) {
+  private func show(_ outline: RequestOutline, isBound: Bool) throws(Failure) {
     var url = app.redactor.mask(Redactor.maskedQuery(outline.request.url.text))
     var masked: [String] = url == outline.request.url.text ? [] : ["the URL"]
     for (index, name) in outline.parameters.enumerated() {
@@ -56,6 +64,7 @@ struct DryRun {
         text += "\(header.name): \(shown)\n"
       }
     }
+    if isBound { text += "DPoP: ***\n" }
     var bytes = Array((text + "\n").utf8)
     for part in outline.request.parts {
       let word = part.curlWords[1]

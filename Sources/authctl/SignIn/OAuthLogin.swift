@@ -100,6 +100,7 @@ struct OAuthLogin {
       try OAuthClient(keeper.api, settings, server, registered: registered),
       [("oauth.client_id", .string(registered.id)), ("oauth.registered", true)]
         + (port.map { [("oauth.redirect_port", .number(Int($0)))] } ?? [])
+        + (registered.bindsTokens ? [("oauth.dpop", true)] : [])
     )
   }
 

@@ -141,9 +141,15 @@ struct OAuthByHand {
 
   /// The claims of a JSON Web Token.
   static func claims(_ token: String) throws -> JSON {
-    let parts = token.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
+    let parts = token.split(separator: ".", omittingEmptySubsequences: false)
+    let bytes = decoded(parts.count == 3 ? parts[1] : "")
+    return try JSON(parsing: String(decoding: bytes, as: UTF8.self))
+  }
+
+  /// The bytes of base64url without padding.
+  static func decoded(_ text: some StringProtocol) -> [UInt8] {
     var (bits, count, bytes) = (0, 0, [UInt8]())
-    for digit in parts.count == 3 ? Array(parts[1]) : [] {
+    for digit in text.utf8 {
       bits = (bits << 6 | (digits.firstIndex(of: digit) ?? 0)) & 0xFFFF
       count += 6
       if count >= 8 {
@@ -151,7 +157,7 @@ struct OAuthByHand {
         bytes.append(UInt8(bits >> count & 0xFF))
       }
     }
-    return try JSON(parsing: String(decoding: bytes, as: UTF8.self))
+    return bytes
   }
 
   @discardableResult
