@@ -87,6 +87,7 @@ private let issuer = "issuer = \"https://id.shop.example\"\n"
       "client_id", "client_secret", "redirect_uri", "response_type", "response_mode", "state",
       "nonce", "scope", "code", "code_challenge", "code_challenge_method", "code_verifier",
       "grant_type", "refresh_token", "client_assertion", "client_assertion_type", "State",
+      "assertion", "subject_token", "subject_token_type",
       "CODE_CHALLENGE_METHOD",
     ]
     for key in ["parameters", "token_parameters"] {
@@ -124,7 +125,8 @@ private let issuer = "issuer = \"https://id.shop.example\"\n"
         + client)
     #expect(
       names(recipe.refresh)
-        == ["grant_type", "refresh_token", "scope", "audience", "resource", "tenant"] + client)
+        == ["grant_type", "refresh_token", "assertion", "scope", "audience", "resource", "tenant"]
+        + client)
     #expect(names(recipe.logout) == ["token", "token_type_hint"] + client + ["client_secret"])
     #expect(
       names(recipe.secondLogout) == ["token", "token_type_hint"] + client + ["client_secret"])

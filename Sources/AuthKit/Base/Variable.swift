@@ -14,6 +14,7 @@ package enum Variable: String, CaseIterable {
   case otp = "AUTHCTL_OTP"
   case clientSecret = "AUTHCTL_CLIENT_SECRET"
   case appKey = "AUTHCTL_APP_KEY"
+  case subjectToken = "AUTHCTL_SUBJECT_TOKEN"
   case proxyUser = "AUTHCTL_PROXY_USER"
   case token = "AUTHCTL_TOKEN"
   /// Any `AUTHCTL_TOKEN_FOR_…`.
@@ -39,8 +40,8 @@ package enum Variable: String, CaseIterable {
   /// Whether its value is a secret.
   package var isSecret: Bool {
     switch self {
-    case .password, .otp, .clientSecret, .appKey, .proxyUser, .token, .tokenForName,
-      .storePassphrase:
+    case .password, .otp, .clientSecret, .appKey, .subjectToken, .proxyUser, .token,
+      .tokenForName, .storePassphrase:
       true
     default: false
     }

@@ -114,6 +114,17 @@ package struct OAuthClient {
     return isPostOnly ? .post : .basic
   }
 
+  /// Makes the assertions of the grant `jwt-bearer` by itself, with the key of the profile.
+  ///
+  /// - Parameter subject: whom the tokens are for: an account, or the client itself.
+  /// - Throws: `usage` when server and key have no algorithm in common, `failed` when the key cannot
+  ///   be used.
+  package mutating func signAssertions(about subject: String) throws(Failure) {
+    notes[OAuthSettings.assertionSubject.member] = subject
+    notes[OAuthSettings.clientAlgorithm.member] = try ClientAssertion.algorithm(
+      of: settings, among: server.signingAlgorithms)
+  }
+
   // MARK: - Token requests
 
   /// Sends the token request of `grant` and returns the new session, which is not stored.
@@ -203,7 +214,10 @@ package struct OAuthClient {
     if session.notes[OAuthSettings.grantedScope.member] == nil {
       session.notes[OAuthSettings.grantedScope.member] = settings.scope
     }
-    if grant == .clientCredentials {
+    let signsAssertions = notes[OAuthSettings.assertionSubject.member] != nil
+    if grant == .clientCredentials || signsAssertions {
+      // Its own credential serves longer than any refresh token.
+      session.values[.refreshToken] = nil
       session.notes[OAuthSettings.renewalGrant.member] = grant.type
       session.notes[OAuthSettings.renewalScope.member] = settings.scope
       session.notes[OAuthSettings.renewalAudience.member] = settings.audience

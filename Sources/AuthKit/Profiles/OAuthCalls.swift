@@ -22,6 +22,16 @@ extension OAuthSettings {
   /// itself by one.
   package static let renewalScope = Template.Name.session("renewal_scope")
   package static let renewalAudience = Template.Name.session("renewal_audience")
+  /// The placeholders of a token from elsewhere: to exchange, or as an assertion. What a session
+  /// keeps to have its own assertion signed for each request: the subject.
+  static let subjectToken = Template.Name.taken("subject_token")
+  static let bearerAssertion = Template.Name.taken("assertion")
+  static let assertionSubject = Template.Name.session("assertion_sub")
+  /// What a session keeps to sign in again with what its kept command prints.
+  static let againGrant = Template.Name.session("again_grant")
+  static let againTokenType = Template.Name.session("again_token_type")
+  static let againScope = Template.Name.session("again_scope")
+  static let againAudience = Template.Name.session("again_audience")
   /// The placeholder of the granted scope.
   package static let grantedScope = Template.Name.session("scope")
   /// The placeholder of the ID token (OpenID Connect Core 1.0, section 2).
@@ -43,6 +53,7 @@ extension OAuthSettings {
     recipe.oauth = self
     recipe.login = grant.map(tokenRequest)
     recipe.refresh = renewal
+    recipe.again = again
     recipe.logout = revocation(of: .refreshToken)
     recipe.secondLogout = revocation(of: .accessToken)
     recipe.introspection = clientRequest(
@@ -74,8 +85,15 @@ extension OAuthSettings {
     case .password:
       fields += [("username", [.value(.username)]), ("password", [.value(.password)])]
     case .clientCredentials: break
+    case .jwtBearer: fields.append(("assertion", [.value(Self.bearerAssertion)]))
+    case .tokenExchange:
+      fields += [
+        ("subject_token", [.value(Self.subjectToken)]),
+        ("subject_token_type", [.text(subjectTokenType)]),
+      ]
     }
-    if grant == .password || grant == .clientCredentials { fields += wishes }
+    // The other two have them in the request before.
+    if grant != .authorizationCode, grant != .deviceCode { fields += wishes }
     return clientRequest(to: .token, fields + recipients)
   }
 
@@ -94,15 +112,30 @@ extension OAuthSettings {
   }
 
   /// The renewal: by the refresh token (RFC 6749, section 6) or, for a client that signs in as
-  /// itself, by a new token request.
+  /// itself or signs its assertions, by a new token request.
   private var renewal: RecipeRequest {
     let fields: [(String, Template.Name)] = [
       ("grant_type", Self.renewalGrant), ("refresh_token", .refreshToken),
-      ("scope", Self.renewalScope), ("audience", Self.renewalAudience),
+      ("assertion", Self.bearerAssertion), ("scope", Self.renewalScope),
+      ("audience", Self.renewalAudience),
     ]
     return clientRequest(
       to: .token, fields.map { ($0.0, [.value($0.1)]) } + recipients,
-      optional: [.refreshToken, Self.renewalScope, Self.renewalAudience])
+      optional: [
+        .refreshToken, Self.bearerAssertion, Self.renewalScope, Self.renewalAudience,
+      ])
+  }
+
+  /// A new token request with the token that a kept command prints.
+  private var again: RecipeRequest {
+    let fields: [(String, Template.Name)] = [
+      ("grant_type", Self.againGrant), ("assertion", Self.bearerAssertion),
+      ("subject_token", Self.subjectToken), ("subject_token_type", Self.againTokenType),
+      ("scope", Self.againScope), ("audience", Self.againAudience),
+    ]
+    return clientRequest(
+      to: .token, fields.map { ($0.0, [.value($0.1)]) } + recipients,
+      optional: fields.dropFirst().map(\.1))
   }
 
   /// A request that ends a token (RFC 7009, section 2.1).

@@ -12,6 +12,11 @@ package struct OAuthSettings: Sendable {
     case clientCredentials = "client-credentials"
     /// By name and password (RFC 6749, section 4.3).
     case password
+    /// By an assertion: a token from elsewhere, or one that the client's key signs (RFC 7523,
+    /// section 2.1).
+    case jwtBearer = "jwt-bearer"
+    /// By a token from elsewhere, which is exchanged (RFC 8693).
+    case tokenExchange = "token-exchange"
 
     /// The parameter `grant_type`.
     package var type: String {
@@ -20,6 +25,8 @@ package struct OAuthSettings: Sendable {
       case .deviceCode: "urn:ietf:params:oauth:grant-type:device_code"
       case .clientCredentials: "client_credentials"
       case .password: "password"
+      case .jwtBearer: "urn:ietf:params:oauth:grant-type:jwt-bearer"
+      case .tokenExchange: "urn:ietf:params:oauth:grant-type:token-exchange"
       }
     }
   }
@@ -97,6 +104,8 @@ package struct OAuthSettings: Sendable {
   package var isPushed = false
   /// Whether tokens are bound to a key, which each request proves to have (RFC 9449).
   package var bindsTokens = false
+  /// The type of the token that is exchanged (RFC 8693, section 3). A sign-in says it; no key does.
+  package var subjectTokenType = "urn:ietf:params:oauth:token-type:access_token"
   /// Whether the sign-in fails without an ID token.
   package var requiresIDToken = false
 
@@ -111,7 +120,7 @@ package struct OAuthSettings: Sendable {
     "state",
     "nonce", "scope", "code", "code_challenge", "code_challenge_method", "code_verifier",
     "grant_type", "refresh_token", "client_assertion", "client_assertion_type", "device_code",
-    "dpop_jkt",
+    "dpop_jkt", "assertion", "subject_token", "subject_token_type",
   ]
 
   /// Whether `settings` of a profile are for an authorization server that neither they nor their

@@ -275,6 +275,8 @@ package struct Recipe: Sendable {
   var prefetch: Prefetch?
   /// How to renew a session; nil if only a new sign-in does.
   package var refresh: RecipeRequest?
+  /// How to renew a session with what its kept command prints; nil if the sign-in does.
+  var again: RecipeRequest?
   /// How to end a session on the server; nil if the API has no such call.
   package var logout: RecipeRequest?
   /// The request after it, for what `logout` left valid.

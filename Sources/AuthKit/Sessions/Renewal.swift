@@ -113,16 +113,20 @@ extension SessionKeeper {
 
   /// Sends the refresh. 503 is a temporary failure (RFC 9110, section 15.6.4), as during a restart:
   /// the refresh is retried twice, since other processes wait for it anyway.
+  ///
+  /// - Parameter other: a call in place of the recipe's refresh, with its values.
   func refreshed(
-    _ stored: Session, before limit: Double, onAnswer: (_ status: Int) -> Void = { _ in }
+    _ stored: Session, by other: (call: RecipeRequest, values: TemplateValues)? = nil,
+    before limit: Double, onAnswer: (_ status: Int) -> Void = { _ in }
   ) throws(Failure) -> Refreshed {
-    guard let call = profile.recipe.refresh else {
+    guard let call = other?.call ?? profile.recipe.refresh else {
       throw expired(stored, .due, .noRenewal)
     }
+    let values = other?.values ?? api.values(of: stored)
     var pauses: [Double] = [1, 0.5]
     while true {
       let answer = try api.send(
-        call, values: api.values(of: stored), cookies: stored.cookies,
+        call, values: values, cookies: stored.cookies,
         permitted: stored.signInLimits, seconds: try secondsLeft(before: limit),
         onAnswer: onAnswer)
       if try isRefusal(answer, of: stored) { return .refused(answer) }
@@ -143,7 +147,7 @@ extension SessionKeeper {
         throw api.notUnderstood(answer, "the renewed session belongs to another user")
       }
       var fresh = stored.renewed(with: tokens, now: clock())
-      fresh.refreshable = true
+      fresh.refreshable = other == nil || api.canRefresh(fresh)
       _ = try api.requestHeaders(api.values(of: fresh))
       return .fresh(fresh)
     }
@@ -215,9 +219,13 @@ extension SessionKeeper {
     before limit: Double, _ hold: (_ status: Int) -> Void
   ) throws(Failure) -> Session {
     guard let runCommand else { throw expired(stored, reason, .noRenewal) }
+    guard reauthentication.isPassword else {
+      let token = SharedSecret(try runCommand(reauthentication, Self.commandTime))
+      return try exchanged(stored, token, reauthentication, reason, before: limit, hold)
+    }
     // All that the sign-in kept, but for what it got: tokens and the server's values.
     var values = api.values(of: stored).filtered { ![.accessToken, .refreshToken].contains($0) }
-    let password = SharedSecret(try runCommand(reauthentication.command.text, Self.commandTime))
+    let password = SharedSecret(try runCommand(reauthentication, Self.commandTime))
     redactor.learn(user: stored.account, secret: password.secret)
     values[.password] = password
     values.fields = reauthentication.fields
@@ -248,6 +256,21 @@ extension SessionKeeper {
     fresh.notes = stored.notes.merging(fresh.notes) { $1 }
     fresh.keep(reauthentication, values)
     return fresh
+  }
+
+  /// Gets new tokens for one from elsewhere, which the session's command has printed.
+  private func exchanged(
+    _ stored: Session, _ token: SharedSecret, _ reauthentication: Session.Reauthentication,
+    _ reason: Reason, before limit: Double, _ hold: (_ status: Int) -> Void
+  ) throws(Failure) -> Session {
+    redactor.learn(token.secret)
+    guard let call = profile.recipe.again else { throw expired(stored, reason, .noRenewal) }
+    var values = api.values(of: stored)
+    values[reauthentication.name] = token
+    switch try refreshed(stored, by: (call, values), before: limit, onAnswer: hold) {
+    case .fresh(let fresh): return fresh
+    case .refused(let answer): throw dead(stored, reason, answer)
+    }
   }
 
   // MARK: - Storing

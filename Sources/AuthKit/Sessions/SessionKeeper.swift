@@ -13,7 +13,8 @@ package final class SessionKeeper {
   let warn: (String) -> Void
   /// Runs the command that a session keeps for signing in again, for at most `seconds`, and returns
   /// the password it prints; nil if no command may run.
-  package var runCommand: ((_ command: String, _ seconds: Int) throws(Failure) -> Secret)?
+  package var runCommand:
+    ((_ kept: Session.Reauthentication, _ seconds: Int) throws(Failure) -> Secret)?
   /// Blocks the signals that would end this process until the returned function is called.
   package var holdSignals: () -> () -> Void = { {} }
 

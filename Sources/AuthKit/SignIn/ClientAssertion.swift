@@ -1,5 +1,5 @@
-/// The assertion by which a client proves who it is (RFC 7523, section 2.2): a JSON Web Token that is
-/// made for each request and good for one.
+/// The assertions that a client makes: by which it proves who it is (RFC 7523, section 2.2), and
+/// which it exchanges for a token (section 2.1). Each is a JSON Web Token for one request.
 enum ClientAssertion {
   /// How long it is valid, in seconds.
   private static let life: Double = 120
@@ -7,32 +7,41 @@ enum ClientAssertion {
   /// The parameter `client_assertion_type`.
   private static let type = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 
-  /// Adds an assertion to `values` if the session or the sign-in that they are of says so.
+  /// Adds to `values` the assertions that `names` ask for, if the session or the sign-in that they
+  /// are of says so.
   ///
   /// - Throws: `failed` when the key of the profile cannot be used.
   static func add(
-    to values: inout TemplateValues, settings: OAuthSettings?, now: Timestamp
+    to values: inout TemplateValues, for names: [Template.Name], settings: OAuthSettings?,
+    now: Timestamp
   ) throws(Failure) {
-    guard let settings,
-      let method = values[OAuthSettings.clientMethod].flatMap({
-        OAuthSettings.ClientAuthentication(rawValue: $0.text)
-      }), method == .privateKeyJWT || method == .secretJWT,
-      let id = values[OAuthSettings.clientID]?.text,
+    guard let settings, let id = values[OAuthSettings.clientID]?.text,
       let audience = values[OAuthSettings.Endpoint.token.name]?.text
     else { return }
-    let claims = JSONValue.object([
-      ("iss", .string(id)), ("sub", .string(id)), ("aud", .string(audience)),
-      ("jti", .string(base64URL(randomBytes(16)))), ("iat", .number(Int(now.seconds))),
-      ("exp", .number(Int(now.seconds + life))),
-    ])
+    func claims(about subject: String) -> JSONValue {
+      .object([
+        ("iss", .string(id)), ("sub", .string(subject)), ("aud", .string(audience)),
+        ("jti", .string(base64URL(randomBytes(16)))), ("iat", .number(Int(now.seconds))),
+        ("exp", .number(Int(now.seconds + life))),
+      ])
+    }
+    let algorithm = values[OAuthSettings.clientAlgorithm]?.text ?? ""
+    if names.contains(OAuthSettings.bearerAssertion), values[OAuthSettings.bearerAssertion] == nil,
+      let subject = values[OAuthSettings.assertionSubject]?.text
+    {
+      values[OAuthSettings.bearerAssertion] = SharedSecret(
+        try signedByKey(claims(about: subject), settings, algorithm))
+    }
     let token: String
-    if method == .secretJWT {
+    switch values[OAuthSettings.clientMethod].flatMap({
+      OAuthSettings.ClientAuthentication(rawValue: $0.text)
+    }) {
+    case .secretJWT:
       guard let secret = values[OAuthSettings.assertionSecret] else { return }
-      let signed = signingInput(claims, "HS256")
+      let signed = signingInput(claims(about: id), "HS256")
       token = signed + "." + base64URL(try Crypto.hmac(Array(signed.utf8), key: secret))
-    } else {
-      token = try signedByKey(
-        claims, settings, values[OAuthSettings.clientAlgorithm]?.text ?? "")
+    case .privateKeyJWT: token = try signedByKey(claims(about: id), settings, algorithm)
+    default: return
     }
     values[OAuthSettings.assertionType] = SharedSecret(type)
     values[OAuthSettings.assertion] = SharedSecret(token)
@@ -70,7 +79,7 @@ enum ClientAssertion {
   private static func key(of settings: OAuthSettings) throws(Failure) -> SigningKey {
     guard let file = settings.clientKey else {
       throw Failure(
-        .usage, "private_key_jwt requires a key", hint: "set oauth.client_key to its file")
+        .usage, "a signed assertion requires a key", hint: "set oauth.client_key to its file")
     }
     return try SigningKey(pem: try NamedFile.secret(file, key: "oauth.client_key"), name: file)
   }

@@ -189,7 +189,9 @@ package final class RecipeClient {
     if let refusal { throw refusal }
     var values = values
     if call.isEndpoint {
-      try ClientAssertion.add(to: &values, settings: profile.recipe.oauth, now: clock())
+      try ClientAssertion.add(
+        to: &values, for: call.names(request: profile.recipe.request),
+        settings: profile.recipe.oauth, now: clock())
     }
     var request = try request(for: call, values: values, cookies: cookies)
     if let (maker, token, nonce) = proof {

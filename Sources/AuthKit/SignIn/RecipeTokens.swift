@@ -77,7 +77,8 @@ extension RecipeClient {
         hint: howToSet("oauth.dpop=false").map { "to accept such tokens: " + $0 })
     }
     throw notUnderstood(
-      answer, "a token of the type \(DisplayText.oneLine(type, limit: 40)) is not supported",
+      answer,
+      "a token of the type \(DisplayText.oneLine(redactor.mask(type), limit: 40)) is not supported",
       hint: type.equalsIgnoringCase("DPoP")
         ? howToSet("oauth.dpop=true").map { "to use such tokens: " + $0 } : nil)
   }

@@ -43,15 +43,27 @@ package struct Session {
 
   /// What is needed to sign in again when nothing else can renew the session.
   package struct Reauthentication {
-    /// The command, for `/bin/sh -c`, that prints the password.
+    /// The command, for `/bin/sh -c`, that prints the password or a token from elsewhere.
     package var command: SharedSecret
     /// The fields that `--field` set at the sign-in.
     package var fields: [(name: String, value: JSONValue)]
+    /// The placeholder that what it prints fills: of the sign-in for the password, else of the
+    /// recipe's `again`.
+    let name: Template.Name
+    /// Whether it prints the password.
+    package var isPassword: Bool { name == .password }
 
     /// Creates one from a command and fields.
     package init(command: SharedSecret, fields: [(name: String, value: JSONValue)]) {
+      self.init(command: command, fields: fields, name: .password)
+    }
+
+    init(
+      command: SharedSecret, fields: [(name: String, value: JSONValue)] = [], name: Template.Name
+    ) {
       self.command = command
       self.fields = fields
+      self.name = name
     }
   }
 
@@ -265,9 +277,9 @@ extension Session {
 
 extension Session.Reauthentication {
   fileprivate var json: JSONValue {
-    .object([
-      ("command", .string(command.text)), ("fields", .object(fields.map { ($0.name, $0.value) })),
-    ])
+    .object(
+      [("command", .string(command.text)), ("fields", .object(fields.map { ($0.name, $0.value) }))]
+        + (isPassword ? [] : [("for", .string(name.description))]))
   }
 
   fileprivate init?(_ json: JSONValue) {
@@ -275,6 +287,7 @@ extension Session.Reauthentication {
       return nil
     }
     self.init(
-      command: SharedSecret(command), fields: fields.map { (name: $0.key, value: $0.value) })
+      command: SharedSecret(command), fields: fields.map { (name: $0.key, value: $0.value) },
+      name: json["for"]?.text.map { Template.Name($0) } ?? .password)
   }
 }

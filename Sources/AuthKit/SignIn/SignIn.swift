@@ -293,7 +293,8 @@ extension RecipeClient {
   private func refusal(
     _ error: (code: String, meaning: ErrorCodes.Meaning), what: String, place: String
   ) -> Failure {
-    let code = DisplayText.oneLine(error.code, limit: 80)
+    // A server may repeat what it was sent: masked before it is cut, which would hide it.
+    let code = DisplayText.oneLine(redactor.mask(error.code), limit: 80)
     let refused = "\(profile.name) refused"
     return switch error.meaning {
     case .refused: Failure(.credentialsRefused, "\(refused) \(what) (\(code))")

@@ -223,10 +223,10 @@ final class App {
       store: store,
       lockFolder: lockFolder(), lockTimeout: try lockTimeout(),
       redactor: redactor, clock: Clock.now, warn: { [console] in console.warn($0) })
-    keeper.runCommand = { [environment] (command, seconds) throws(Failure) in
+    keeper.runCommand = { [environment] (kept, seconds) throws(Failure) in
       try SecretCommand.first(
-        .password, of: command, option: "--keep-command", environment: environment,
-        secondsAllowed: seconds)
+        kept.isPassword ? .password : .subjectToken, of: kept.command.text,
+        option: "--keep-command", environment: environment, secondsAllowed: seconds)
     }
     keeper.holdSignals = {
       let relay = try? SignalRelay([SIGINT, SIGTERM, SIGHUP])

@@ -21,7 +21,7 @@ struct OAuthOptions: ParsableArguments {
   @Option(
     parsing: .unconditional,
     help: ArgumentHelp(
-      "Use this grant: authorization-code, device-code, client-credentials or password.",
+      "Use this grant: authorization-code, device-code, client-credentials, password, jwt-bearer or token-exchange.",
       valueName: "grant"))
   var grant: String?
 

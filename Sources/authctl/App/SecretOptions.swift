@@ -48,6 +48,8 @@ enum AppKeyNames: SecretNames { static var kind: SecretKind { .appKey } }
 
 enum TokenNames: SecretNames { static var kind: SecretKind { .token } }
 
+enum SubjectTokenNames: SecretNames { static var kind: SecretKind { .subjectToken } }
+
 enum RefreshTokenNames: SecretNames { static var kind: SecretKind { .refreshToken } }
 
 /// The credential options of `login` and `register`.

@@ -33,6 +33,7 @@ struct Login: Command {
   @OptionGroup(title: "New profile") var profile: ProfileOptions
   @OptionGroup(title: "Browser sign-in") var browser: BrowserOptions
   @OptionGroup var credentials: CredentialOptions
+  @OptionGroup(title: "Subject token") var subject: SubjectOptions
   @OptionGroup(title: "Existing token") var token: SecretOptions<TokenNames>
   @OptionGroup(title: "Existing refresh token") var refreshToken: SecretOptions<RefreshTokenNames>
 
@@ -46,7 +47,7 @@ struct Login: Command {
 
   @Flag(
     name: .customLong("keep-command"),
-    help: "Keep --password-command with the session, to sign in again when it expires.")
+    help: "Keep --password-command or --subject-token-command, to sign in again.")
   var keepCommand = false
 
   @Flag(help: "Use detected or copied settings without asking.")
@@ -61,10 +62,11 @@ struct Login: Command {
   var wantsJSON: Bool { output.json }
 
   func run(in app: App) throws(Failure) -> Int32 {
-    guard !keepCommand || credentials.password.command != nil else {
+    guard !keepCommand || credentials.password.command != nil || subject.token.command != nil else {
       throw Failure(
-        .usage, "--keep-command requires --password-command")
+        .usage, "--keep-command requires --password-command or --subject-token-command")
     }
+    try subject.check()
     guard !keepCommand || !token.source.isGiven && !refreshToken.source.isGiven else {
       throw Failure(.usage, "--keep-command cannot be used with an existing token")
     }
@@ -72,6 +74,7 @@ struct Login: Command {
     var described = try APIDescription(profile, assumesYes: yes, in: app) { (url) throws(Failure) in
       try checkLine(url, app)
     }
+    if subject.given != nil { described.useTokenExchange() }
     var address = try described.base(url)
     if address == nil { address = try askForAddress(app) }
     if let address { return try signIn(at: address, described, app) }
@@ -184,7 +187,8 @@ struct Login: Command {
     func flag(_ name: String, _ isSet: Bool) -> [String] { isSet ? [name] : [] }
     var words = ["authctl", "login"] + [address]
     words += option("-p", globals.profile) + option("-u", app.context.account ?? globals.username)
-    words += profile.words + browser.words + credentials.field.flatMap { ["--field", $0] }
+    words +=
+      profile.words + browser.words + subject.words + credentials.field.flatMap { ["--field", $0] }
     words += flag("--if-needed", ifNeeded) + option("--min-ttl", minTTL?.text)
     words += flag("--yes", yes) + flag("--revoke-old", revokeOld) + flag("--trust", globals.trust)
     words += option("--store", globals.store)
@@ -285,7 +289,8 @@ struct Login: Command {
     let profile = keeper.api.profile
     let asker = try CredentialPrompt(
       app: app, profile: profile,
-      sources: credentials.sources + [token.source, refreshToken.source], fields: credentials.field)
+      sources: credentials.sources + [token.source, refreshToken.source, subject.token.source],
+      fields: credentials.field)
     let isToken = asker.reader.isGiven(.token) || described.token != nil
     if !isToken, asker.reader.isGiven(.refreshToken) {
       throw Failure(
@@ -297,10 +302,18 @@ struct Login: Command {
     if let oauth = profile.recipe.oauth {
       let login = OAuthLogin(
         app: app, keeper: keeper, settings: try self.profile.oauth.applied(to: oauth), asker: asker,
-        options: browser, assumesYes: yes)
+        options: browser,
+        subject: try SubjectToken(
+          subject, audience: self.profile.oauth.audience, asker.reader, in: app),
+        keepsCommand: keepCommand, assumesYes: yes)
       return try Messages.nothingChanged(profile) { () throws(Failure) in
         try login.signIn(account: app.givenAccount, known: account)
       }
+    }
+    if let option = subject.given {
+      throw Failure(
+        .usage, "\(profile.name): \(option) is for a sign-in at an authorization server",
+        hint: "--issuer URL makes a profile that has one")
     }
     let call = profile.recipe.login
     let account = try asker.account(for: call, keeper.api, known: account)

@@ -71,10 +71,11 @@ extension Topics {
 
     Secrets; authctl never passes them to programs that it starts:
 
-      AUTHCTL_PASSWORD          The password. AUTHCTL_OTP, AUTHCTL_CLIENT_SECRET
-                                and AUTHCTL_APP_KEY work in the same way, and
-                                AUTHCTL_PROXY_USER, which is not sent to a proxy
-                                that a file in place names.
+      AUTHCTL_PASSWORD          The password. AUTHCTL_OTP, AUTHCTL_CLIENT_SECRET,
+                                AUTHCTL_APP_KEY and AUTHCTL_SUBJECT_TOKEN work
+                                in the same way, and AUTHCTL_PROXY_USER, which
+                                is not sent to a proxy that a file in place
+                                names.
       AUTHCTL_TOKEN             An access token to use instead of a stored
                                 session, for one origin: that of AUTHCTL_URL,
                                 otherwise that of the profile from -p,

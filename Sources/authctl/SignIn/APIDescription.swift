@@ -59,6 +59,15 @@ struct APIDescription {
     try Self.show(recipe, to: assumesYes ? nil : terminal, in: app)
   }
 
+  /// Sets the grant that takes a token from elsewhere, for an authorization server without a grant.
+  mutating func useTokenExchange() {
+    let grant = (key: "oauth.grant", value: OAuthSettings.Grant.tokenExchange.rawValue)
+    guard settings.contains(where: { $0.key.utf8.starts(with: "oauth.".utf8) }),
+      !settings.contains(where: { $0.key == grant.key })
+    else { return }
+    settings.append((grant.key, .string(grant.value)))
+  }
+
   /// Returns the API's base: `given`, else the origin of the curl command line.
   ///
   /// - Throws: `usage` when their origins differ.

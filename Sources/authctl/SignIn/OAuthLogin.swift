@@ -8,6 +8,9 @@ struct OAuthLogin {
   let settings: OAuthSettings
   let asker: CredentialPrompt
   let options: BrowserOptions
+  let subject: SubjectToken
+  /// Whether the session keeps the command that prints the subject token (`--keep-command`).
+  let keepsCommand: Bool
   /// Whether what the server asks for is agreed to (`--yes`).
   let assumesYes: Bool
 
@@ -40,6 +43,7 @@ struct OAuthLogin {
     if let given = try asker.reader.read(.clientSecret) { secret = SharedSecret(given) }
     let server = try keeper.api.authorizationServer(settings)
     let grant = grant(server, hasSecret: secret != nil)
+    let settings = try subject.applied(to: settings, grant)
     if secret == nil, !settings.hasKey, grant == .clientCredentials {
       secret = try askForSecret()
     }
@@ -48,14 +52,22 @@ struct OAuthLogin {
     // Until the token is there nobody else may listen on the port.
     defer { withExtendedLifetime(listener) {} }
     let uri = listener.map { "http://\($0.authority)\(settings.redirectPath)" }
-    let (client, changes) = try client(
-      server, grant, secret, redirectURI: uri, registersAgain: registersAgain)
+    var (client, changes) = try client(
+      server, settings, grant, secret, redirectURI: uri, registersAgain: registersAgain)
     var signedIn: SignedIn
     switch grant {
     case .clientCredentials:
       signedIn = try client.signIn(grant, TemplateValues(), account: account, known: known)
     case .password: signedIn = try byPassword(client, account ?? known)
     case .deviceCode: signedIn = try byCode(client, account, known)
+    case .jwtBearer where !subject.isGiven && settings.clientKey != nil:
+      let name = account ?? known ?? client.clientID
+      try client.signAssertions(about: name)
+      signedIn = try client.signIn(grant, TemplateValues(), account: name)
+    case .jwtBearer, .tokenExchange:
+      signedIn = try client.signIn(
+        grant, with: try subject.read(for: keeper.api), account: account, known: known,
+        keeping: keepsCommand ? subject.command : nil)
     case .authorizationCode:
       guard let listener, let uri else { throw Failure(.failed, "no listener") }
       let request = try AuthorizationRequest(client, redirectURI: uri, wishes: wishes)
@@ -83,8 +95,8 @@ struct OAuthLogin {
 
   /// Returns the client and the keys of the profile that change with it: those of a registration.
   private func client(
-    _ server: AuthorizationServer, _ grant: OAuthSettings.Grant, _ secret: SharedSecret?,
-    redirectURI: String?, registersAgain: Bool
+    _ server: AuthorizationServer, _ settings: OAuthSettings, _ grant: OAuthSettings.Grant,
+    _ secret: SharedSecret?, redirectURI: String?, registersAgain: Bool
   ) throws(Failure) -> (OAuthClient, [(key: String, value: JSONValue)]) {
     if let id = settings.clientID, !registersAgain, try !isForAnotherPort(redirectURI) {
       return (
@@ -140,7 +152,9 @@ struct OAuthLogin {
     if let grant = settings.grant { return grant }
     let grant: OAuthSettings.Grant
     let reason: String
-    if hasSecret || settings.hasKey, !app.mayAsk {
+    if subject.isWanted {
+      (grant, reason) = (.tokenExchange, "a subject token is given")
+    } else if hasSecret || settings.hasKey, !app.mayAsk {
       (grant, reason) = (.clientCredentials, "a client secret or key, and no terminal")
     } else if opensBrowser {
       (grant, reason) = (.authorizationCode, "a browser is available")

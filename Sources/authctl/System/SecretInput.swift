@@ -10,6 +10,7 @@ enum SecretKind: Int, CaseIterable {
   case appKey
   case token
   case refreshToken
+  case subjectToken
   case keyPassphrase
   case proxyUser
 
@@ -22,6 +23,7 @@ enum SecretKind: Int, CaseIterable {
     case .appKey: "app key"
     case .token: "token"
     case .refreshToken: "refresh token"
+    case .subjectToken: "subject token"
     case .keyPassphrase: "passphrase of the key"
     case .proxyUser: "name and password for the proxy"
     }
@@ -36,6 +38,7 @@ enum SecretKind: Int, CaseIterable {
     case .appKey: "App key"
     case .token: "Token"
     case .refreshToken: "Refresh token"
+    case .subjectToken: "Subject token"
     case .keyPassphrase: "Passphrase of the key"
     case .proxyUser: "Name and password for the proxy (NAME:PASSWORD)"
     }
@@ -50,6 +53,7 @@ enum SecretKind: Int, CaseIterable {
     case .appKey: "app-key"
     case .token: "token"
     case .refreshToken: "refresh-token"
+    case .subjectToken: "subject-token"
     case .keyPassphrase: "pass"
     case .proxyUser: "proxy-user"
     }
@@ -63,6 +67,7 @@ enum SecretKind: Int, CaseIterable {
     case .otp: .otp
     case .clientSecret: .clientSecret
     case .appKey: .appKey
+    case .subjectToken: .subjectToken
     case .proxyUser: .proxyUser
     case .token, .refreshToken, .keyPassphrase: nil
     }
@@ -72,7 +77,7 @@ enum SecretKind: Int, CaseIterable {
   var limit: Int {
     switch self {
     case .password, .otp, .clientSecret, .appKey, .keyPassphrase, .proxyUser: 4096
-    case .token, .refreshToken: 65536
+    case .token, .refreshToken, .subjectToken: 65536
     }
   }
 }

@@ -74,6 +74,7 @@ struct OAuthShop: Sendable {
   func watchSent() async throws {
     let names = [
       "code", "code_verifier", "refresh_token", "device_code", "client_secret", "password", "token",
+      "subject_token", "assertion", "client_assertion",
     ]
     for request in try await api.requests() {
       if let header = request["headers"]?["authorization"]?.string {
