@@ -36,6 +36,9 @@ struct PrintToken: Command {
   @Flag(help: "Introspect the token at the server (RFC 7662).")
   var introspect = false
 
+  @Flag(help: "In GitHub Actions, mask the token in the job's log; print nothing else.")
+  var mask = false
+
   @OptionGroup var profile: ProfileArgument
   @OptionGroup var output: JSONOutput
   @OptionGroup(title: "Global options") var globals: Globals
@@ -47,6 +50,14 @@ struct PrintToken: Command {
   func run(in app: App) throws(Failure) -> Int32 {
     guard !(idToken && introspect), !(header && (idToken || introspect)) else {
       throw Failure(.usage, "--header, --id-token and --introspect cannot be used together")
+    }
+    guard !mask || !(header || introspect || output.json) else {
+      throw Failure(.usage, "--mask cannot be used together with --header, --introspect or --json")
+    }
+    // Elsewhere nobody takes the line off the log, which would then have the token.
+    guard !mask || app.environment["GITHUB_ACTIONS"] == "true" else {
+      throw Failure(
+        .usage, "--mask is for jobs of GitHub Actions, and GITHUB_ACTIONS is not true here")
     }
     let choice = try app.choose()
     try Messages.refusePassword(choice.profile, allowed: allowPassword)
@@ -64,6 +75,13 @@ struct PrintToken: Command {
     let session = handed.session
     if let minTTL, let left = session.secondsLeft(now: Clock.now()), left < minTTL.seconds {
       throw keeper.expired(session, .asked, .tooShort(seconds: minTTL.seconds))
+    }
+    if mask {
+      guard let secret = try idToken ? handed.idToken() : handed.secret else {
+        throw keeper.notSignedIn(session.account)
+      }
+      try app.console.out(Self.maskCommand(secret))
+      return 0
     }
     if idToken {
       try app.console.out(try handed.idToken().secret)
@@ -91,5 +109,23 @@ struct PrintToken: Command {
       try app.console.out(token.secret)
     }
     return 0
+  }
+
+  /// Returns the command that makes the runner mask `secret` (rule B17). It decodes `%25`, `%0D` and
+  /// `%0A`. https://docs.github.com/actions/reference/workflow-commands-for-github-actions
+  private static func maskCommand(_ secret: SharedSecret) -> Secret {
+    var line = SecretBuilder()
+    line.append("::add-mask::")
+    secret.withBytes { bytes in
+      for byte in bytes {
+        switch byte {
+        case UInt8(ascii: "%"): line.append("%25")
+        case UInt8(ascii: "\r"): line.append("%0D")
+        case UInt8(ascii: "\n"): line.append("%0A")
+        default: line.append(byte)
+        }
+      }
+    }
+    return line.secret()
   }
 }
