@@ -53,7 +53,7 @@ def try_server(kind, words, report):
     boxes = []
     try:
         server.setup()
-        server.start(life=4)
+        server.start()
         for name, needs, function in cases.CASES:
             if needs - server.has or words.case not in name:
                 continue
