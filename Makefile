@@ -5,6 +5,7 @@
 # make test-faults  make every system call fail once, with strace (FAULTS='--only get')
 # make bench      compare authctl with curl and others: Tests/Benchmarks/RESULTS.md
 # make test-keyrings  test with the real KWallet and KeePassXC on a virtual screen
+# make test-oauth try sign-ins at real authorization servers, from PyPI, with a real browser
 # make lint       run swift-format and check the rules of CONTRIBUTING.md and of the layers
 # make docs       generate man/*.1 from the program's help; a test fails when they differ
 # make recording  generate docs/session.svg from the first commands in README.md
@@ -35,6 +36,9 @@ TEST_PACKAGES := $(DEMO_PACKAGES) libsecret-tools curl mandoc man-db bash zsh fi
 # encrypt what it sends.
 KEYRING_PACKAGES := $(TEST_PACKAGES) keepassxc libkf5wallet-bin libqca-qt5-2-plugins xvfb xdotool
 
+# A browser for the pages of authorization servers, and what their Python environment needs.
+OAUTH_PACKAGES := $(BUILD_PACKAGES) chromium chromium-driver python3 python3-venv openssl
+
 # Links the Swift runtime statically, strips symbols and exports none to libraries opened later,
 # which saves 1 ms per start. libc, and libcurl, libcrypto, libsecret and libjq, which authctl
 # opens on demand, stay dynamic and get their security updates from the system.
@@ -53,8 +57,8 @@ ifneq ($(shell test -n "$$HOME" -a -w "$$HOME" && echo yes),yes)
 endif
 
 .DEFAULT_GOAL := build
-.PHONY: build demo test test-kill test-faults test-keyrings test-fresh bench lint docs recording \
-  install uninstall deb dist clean swift
+.PHONY: build demo test test-kill test-faults test-keyrings test-oauth test-fresh bench lint docs \
+  recording install uninstall deb dist clean swift
 
 # The static Swift runtime needs libstdc++, which SwiftPM has no option to link statically. Its
 # linker searches the build folder first: with the archive there, no libstdc++.so is needed to run.
@@ -117,6 +121,19 @@ test-keyrings: swift
 	@Tests/packages.sh $(KEYRING_PACKAGES)
 	swift build --build-tests </dev/null
 	@AUTHCTL_KEYRINGS=1 swift test --skip-build --filter KeyringProgramsTests </dev/null
+
+# The servers are in .build/oauth-servers, with what was sent and shown in its folder run. SERVERS
+# names some of them; CASE is a part of the name of a case. A server that cannot be installed or
+# started fails the target. Takes about ten minutes.
+OAUTH := .build/oauth-servers
+test-oauth: swift
+	@Tests/packages.sh $(OAUTH_PACKAGES)
+	@test -n "$$AUTHCTL_BINARY" || $(MAKE) build
+	@test -x $(OAUTH)/venv/bin/pip || python3 -m venv $(OAUTH)/venv
+	@$(OAUTH)/venv/bin/pip install --quiet --disable-pip-version-check \
+	  --requirement Tests/oauth/requirements.txt
+	@$(OAUTH)/venv/bin/python Tests/oauth/run.py "$${AUTHCTL_BINARY:-.build/authctl}" $(OAUTH)/run \
+	  $(SERVERS) --case "$(CASE)" | tee .build/test-oauth.log
 
 lint: swift
 	swift format lint --strict --recursive --parallel Package.swift Plugins Sources Tests

@@ -2,9 +2,10 @@ import Testing
 
 @testable import AuthKit
 
-private func recipe(_ preset: String) throws -> Recipe {
+private func recipe(_ preset: String, issuer: String? = nil) throws -> Recipe {
   try ProfileReader.read(
-    text: "url = \"https://h.example\"\npreset = \"\(preset)\"\nvars.app_id = \"shop\"\n",
+    text: "url = \"https://h.example\"\npreset = \"\(preset)\"\nvars.app_id = \"shop\"\n"
+      + (issuer.map { "oauth.issuer = \"\($0)\"\n" } ?? ""),
     name: "p", file: nil
   ).recipe
 }
@@ -41,7 +42,9 @@ private func header(_ recipe: Recipe, _ name: String) -> String {
 
   @Test(arguments: Presets.names)
   func reads(name: String) throws {
-    _ = try recipe(name)
+    // A provider of OpenID Connect that anybody can run is named by the profile.
+    let needsIssuer = ["oidc", "keycloak", "auth0", "okta"].contains(name)
+    _ = try recipe(name, issuer: needsIssuer ? "https://i.example" : nil)
     let summary = Presets.summary(name)
     #expect(!summary.isEmpty && summary.utf8.count <= 79 && summary.utf8.allSatisfy { $0 < 0x7F })
     let start = "# \(summary)\n# Group: \(Presets.group(name))\n"

@@ -34,6 +34,8 @@ package struct AuthorizationRequest {
     case code(SharedSecret)
     /// Another state, or none: somebody else's answer.
     case foreign
+    /// An error without any state. Some servers lose it, but any web page could have sent it.
+    case error(Failure)
   }
 
   /// - Parameters:
@@ -125,10 +127,14 @@ package struct AuthorizationRequest {
     for field in formFields(query.utf8) {
       fields[field.name, default: []].append(field.value ?? "")
     }
+    let error = fields["error"]?.first.map { refusal($0, fields["error_description"]?.first) }
+    if let error, fields["state"] == nil { return .error(error) }
     guard let named = fields["state"], named.count == 1, named[0].utf8.elementsEqual(state.utf8)
     else { return .foreign }
+    // django-oauth-toolkit names itself only beside a code. An error gets nobody anything.
+    if let error, fields["iss"] == nil { throw error }
     try checkIssuer(fields["iss"])
-    if let code = fields["error"]?.first { throw refusal(code, fields["error_description"]?.first) }
+    if let error { throw error }
     guard let codes = fields["code"], codes.count == 1, let code = codes.first, !code.isEmpty else {
       throw Failure(.answerNotUnderstood, "\(profile): the response in the browser has no code")
     }

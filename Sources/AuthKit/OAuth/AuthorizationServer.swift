@@ -66,7 +66,11 @@ package struct AuthorizationServer {
 
   // MARK: - Metadata
 
-  /// Returns the first metadata document that the issuer has; nil if it has none.
+  /// Returns the first metadata document that the issuer has, with the endpoints that only a later
+  /// one names; nil if it has none.
+  ///
+  /// A document of OpenID Connect may leave out what OpenID Connect does not know, and one of OAuth
+  /// may be where the issuer's own documents are (django-oauth-toolkit does both).
   private static func metadata(
     of issuer: String, _ http: HTTPClient
   ) throws(Failure) -> JSONValue? {
@@ -74,25 +78,52 @@ package struct AuthorizationServer {
     var path = url.path
     while path.utf8.last == UInt8(ascii: "/") { path.removeLast() }
     let origin = url.origin.description
-    for place in [
-      "\(origin)\(path)/.well-known/openid-configuration",
-      "\(origin)/.well-known/oauth-authorization-server\(path)",
-    ] {
-      let (head, body): (ResponseHead, [UInt8])
-      do throws(Failure) {
-        (head, body) = try http.look(
-          at: try WebURL(place, from: .person), seconds: 10, most: largestMetadata)
-      } catch {
-        var failure = error
-        if failure.kind == .answerNotUnderstood { failure.message = "\(place): \(error.message)" }
-        throw failure
+    let oauth = "/.well-known/oauth-authorization-server"
+    var places = ["\(origin)\(path)/.well-known/openid-configuration", origin + oauth + path]
+    if !path.isEmpty { places.append(origin + path + oauth) }
+    var found: [(String, JSONValue)]?
+    for place in places {
+      guard let known = found else {
+        found = try document(at: place, http)
+        continue
       }
-      if head.status == 200, let document = try? JSONValue.parse(body), case .object = document {
-        return document
-      }
-      guard head.status < 500 else {
-        throw Failure(.serverError, "HTTP \(head.status) at \(place)", hint: "try again later")
-      }
+      let missing = wanted.filter { name in !known.contains { $0.0 == name } }
+      if missing.isEmpty { break }
+      // The sign-in may do without it.
+      guard let more = try? document(at: place, http),
+        let named = JSONValue.object(more)["issuer"]?.text,
+        named.utf8.elementsEqual(issuer.utf8)
+      else { continue }
+      found = known + more.filter { missing.contains($0.0) }
+    }
+    return found.map { .object($0) }
+  }
+
+  /// The endpoints that OpenID Connect Discovery 1.0 does not know, registration included, which
+  /// it does not require.
+  private static let wanted = [
+    Endpoint.deviceAuthorization, .revocation, .introspection, .registration,
+  ]
+  .map(\.rawValue)
+
+  /// Returns the members of a metadata document; nil if there is none at `place`.
+  private static func document(
+    at place: String, _ http: HTTPClient
+  ) throws(Failure) -> [(String, JSONValue)]? {
+    let (head, body): (ResponseHead, [UInt8])
+    do throws(Failure) {
+      (head, body) = try http.look(
+        at: try WebURL(place, from: .person), seconds: 10, most: largestMetadata)
+    } catch {
+      var failure = error
+      if failure.kind == .answerNotUnderstood { failure.message = "\(place): \(error.message)" }
+      throw failure
+    }
+    if head.status == 200, case .object(let members)? = try? JSONValue.parse(body) {
+      return members
+    }
+    guard head.status < 500 else {
+      throw Failure(.serverError, "HTTP \(head.status) at \(place)", hint: "try again later")
     }
     return nil
   }
@@ -126,6 +157,13 @@ package struct AuthorizationServer {
     namesItselfInAnswers =
       metadata["authorization_response_iss_parameter_supported"] == .bool(true)
     requiresPush = metadata["require_pushed_authorization_requests"] == .bool(true)
+  }
+
+  /// How a new client is to prove who it is: not at all where that is allowed. Metadata that do not
+  /// say allow only HTTP Basic (RFC 8414, section 2).
+  var methodOfNewClients: OAuthSettings.ClientAuthentication {
+    let allowed = authenticationMethods ?? [OAuthSettings.ClientAuthentication.basic.rawValue]
+    return [.none, .basic, .post].first { allowed.contains($0.rawValue) } ?? .none
   }
 
   private static func texts(_ value: JSONValue?) -> [String]? {

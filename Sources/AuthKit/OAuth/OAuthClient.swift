@@ -28,6 +28,24 @@ package struct OAuthClient {
     credential[OAuthSettings.registrationToken] = management.token
   }
 
+  /// Creates the client that authctl registered for an earlier sign-in: only its session keeps the
+  /// secret and what ends the registration. Returns nil if the session is of another client.
+  package init?(
+    _ api: RecipeClient, _ settings: OAuthSettings, _ server: AuthorizationServer,
+    clientID: String, registeredFor session: Session
+  ) throws(Failure) {
+    guard session.notes[OAuthSettings.clientID.member] == clientID else { return nil }
+    var settings = settings
+    settings.clientAuthentication = OAuthSettings.ClientAuthentication.none
+    try self.init(api, settings, server, clientID: clientID, secret: nil)
+    for name in [OAuthSettings.clientMethod, OAuthSettings.registrationURL] {
+      if let note = session.notes[name.member] { notes[name.member] = note }
+    }
+    for name in [.clientSecret, OAuthSettings.clientBasic, OAuthSettings.registrationToken] {
+      credential[name] = session.values[name]
+    }
+  }
+
   /// - Parameters:
   ///   - clientID: as registered at the server.
   ///   - secret: the client secret; nil for a public client.
@@ -178,6 +196,9 @@ package struct OAuthClient {
     nonce: String?
   ) throws(Failure) -> SignedIn {
     let call = settings.tokenRequest(grant)
+    var answer = answer
+    // Authlib, and thus canaille, answers so to a wrong password.
+    if grant == .password { answer.recipe.errors?.meanings["invalid_request"] = .refused }
     try api.refuse(
       answer, of: call, what: grant == .password ? "this name and password" : "the sign-in",
       refused: answer.recipe.refused)

@@ -63,7 +63,7 @@ package struct RegisteredClient {
     let grant = redirectURI == nil ? OAuthSettings.Grant.deviceCode : .authorizationCode
     var metadata: [(String, JSONValue)] = [
       ("client_name", "authctl"), ("application_type", "native"),
-      ("token_endpoint_auth_method", "none"),
+      ("token_endpoint_auth_method", .string(server.methodOfNewClients.rawValue)),
       ("grant_types", .array([.string(grant.type), "refresh_token"])),
       ("response_types", .array(redirectURI == nil ? [] : ["code"])),
     ]

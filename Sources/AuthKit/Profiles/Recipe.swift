@@ -200,7 +200,7 @@ package struct ErrorCodes: Sendable {
   /// The place of the code.
   let place: ValueSource
   /// The known codes.
-  let meanings: [String: Meaning]
+  var meanings: [String: Meaning]
 }
 
 /// The table `[session]`: where answers keep values and what their statuses mean.

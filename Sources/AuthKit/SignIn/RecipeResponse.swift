@@ -6,7 +6,7 @@ struct RecipeResponse {
   let body: [UInt8]
   /// The URL that answered.
   let url: WebURL
-  let recipe: SessionRecipe
+  var recipe: SessionRecipe
   /// Whether the request proved to have a key, which tokens in the answer are bound to.
   var isToProof = false
   /// The profile's name, for messages.

@@ -4,7 +4,7 @@ internal import AuthKit
 /// `authctl helper netrc`
 struct HelperNetrc: Command {
   static let configuration = CommandConfiguration(
-    commandName: "netrc", abstract: "Print a .netrc line, for programs without another way.",
+    commandName: "netrc", abstract: "Print a .netrc line for programs that take only that.",
     usage: "authctl helper netrc [<options>]",
     discussion: """
       The line has the token as the password, which few APIs accept. It names no

@@ -53,7 +53,8 @@ struct OAuthLogin {
     defer { withExtendedLifetime(listener) {} }
     let uri = listener.map { "http://\($0.authority)\(settings.redirectPath)" }
     var (client, changes) = try client(
-      server, settings, grant, secret, redirectURI: uri, registersAgain: registersAgain)
+      server, settings, grant, secret, redirectURI: uri, known: known,
+      registersAgain: registersAgain)
     var signedIn: SignedIn
     switch grant {
     case .clientCredentials:
@@ -96,9 +97,15 @@ struct OAuthLogin {
   /// Returns the client and the keys of the profile that change with it: those of a registration.
   private func client(
     _ server: AuthorizationServer, _ settings: OAuthSettings, _ grant: OAuthSettings.Grant,
-    _ secret: SharedSecret?, redirectURI: String?, registersAgain: Bool
+    _ secret: SharedSecret?, redirectURI: String?, known: String?, registersAgain: Bool
   ) throws(Failure) -> (OAuthClient, [(key: String, value: JSONValue)]) {
     if let id = settings.clientID, !registersAgain, try !isForAnotherPort(redirectURI) {
+      if settings.isRegistered, secret == nil, let known, let session = try keeper.read(known),
+        let client = try OAuthClient(
+          keeper.api, settings, server, clientID: id, registeredFor: session)
+      {
+        return (client, [])
+      }
       return (
         try OAuthClient(keeper.api, settings, server, clientID: id, secret: secret), []
       )
@@ -196,6 +203,7 @@ struct OAuthLogin {
     _ request: AuthorizationRequest, _ listener: LoopbackListener
   ) throws(Failure) -> SharedSecret {
     try requirePerson(hint: "to sign in without a browser, use --grant client-credentials")
+    try listener.listen()
     let isOpen = Browser.open(request.url, environment: app.environment, before: app.before)
     app.console.notice(
       isOpen
@@ -203,11 +211,23 @@ struct OAuthLogin {
     app.console.remark("  " + request.url)
     app.console.notice("Waiting for the browser. Press Ctrl-C to cancel, or try --no-browser.")
     var code: SharedSecret?
+    var hasWarned = false
     try listener.wait(path: settings.redirectPath, seconds: Self.patience) {
       (query) throws(Failure) in
-      guard case .code(let found) = try request.answer(query: query) else { return .ignored }
-      code = found
-      return .accepted
+      switch try request.answer(query: query) {
+      case .code(let found):
+        code = found
+        return .accepted
+      case .error(let failure):
+        if !hasWarned {
+          app.console.warn(
+            "\(failure.message), but the response does not say for which sign-in. "
+              + "Still waiting; press Ctrl-C to cancel.")
+        }
+        hasWarned = true
+        return .ignored
+      case .foreign: return .ignored
+      }
     }
     guard let code else {
       throw Failure(.answerNotUnderstood, "the response in the browser has no code")
@@ -226,14 +246,16 @@ struct OAuthLogin {
       onNextLine: true)
     let parts = pasted.utf8.split(
       separator: UInt8(ascii: "?"), maxSplits: 1, omittingEmptySubsequences: false)
-    guard parts.count == 2, parts[0].elementsEqual(request.redirectURI.utf8),
-      case .code(let code) = try request.answer(query: String(decoding: parts[1], as: UTF8.self))
-    else {
-      throw Failure(
-        .answerNotUnderstood, "\(profile.name): this is not the address of this sign-in",
-        hint: "the address begins with \(request.redirectURI)?")
+    if parts.count == 2, parts[0].elementsEqual(request.redirectURI.utf8) {
+      switch try request.answer(query: String(decoding: parts[1], as: UTF8.self)) {
+      case .code(let code): return code
+      case .error(let failure): throw failure
+      case .foreign: break
+      }
     }
-    return code
+    throw Failure(
+      .answerNotUnderstood, "\(profile.name): this is not the address of this sign-in",
+      hint: "the address begins with \(request.redirectURI)?")
   }
 
   private func byCode(

@@ -3,9 +3,10 @@ internal import Glibc
 
 /// The listener that a browser comes back to after a sign-in (RFC 8252, section 7.3; rule A14).
 ///
-/// It listens on this machine only, and until it is released: a port that is free for a moment could
-/// be taken over by another user, who would get the answer. Whatever is not the expected answer gets
-/// 404 or 403, and the wait goes on.
+/// It holds its port on this machine until it is released: a port that is free for a moment could be
+/// taken over by another user, who would get the answer. Until `listen`, connections are refused:
+/// where the address is pasted, a browser says at once that it cannot connect, and shows it.
+/// Whatever is not the expected answer gets 404 or 403, and the wait goes on.
 final class LoopbackListener {
   /// `127.0.0.1:PORT`, as the browser sends it in its Host header.
   let authority: String
@@ -37,18 +38,18 @@ final class LoopbackListener {
     case ignored
   }
 
-  /// Listens on `host` (`127.0.0.1`, `[::1]`, or `localhost` for both) and `port`, 0 for any.
+  /// Takes the port: on `host` (`127.0.0.1`, `[::1]`, or `localhost` for both) and `port`, 0 for any.
   ///
   /// - Throws: `failed` when the port is taken.
   init(host: String, port: UInt16) throws(Failure) {
     var bound = port
     if host != "[::1]" {
-      guard let first = Self.listen(AF_INET, &bound) else { throw Self.taken(host, port) }
+      guard let first = Self.bind(AF_INET, &bound) else { throw Self.taken(host, port) }
       listeners.append(first)
     }
     if host != "127.0.0.1" {
       // For `localhost` browsers try both: where nobody can listen on ::1, nobody needs to.
-      if let second = Self.listen(AF_INET6, &bound) {
+      if let second = Self.bind(AF_INET6, &bound) {
         listeners.append(second)
       } else if host == "[::1]" || errno == EADDRINUSE {
         listeners.forEach { close($0) }
@@ -82,7 +83,7 @@ final class LoopbackListener {
 
   /// Without SO_REUSEADDR and SO_REUSEPORT: nobody else may share the port, and no earlier
   /// connection to it may still be open.
-  private static func listen(_ family: Int32, _ port: inout UInt16) -> Int32? {
+  private static func bind(_ family: Int32, _ port: inout UInt16) -> Int32? {
     let type =
       Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
       | Int32(SOCK_NONBLOCK.rawValue)
@@ -111,7 +112,7 @@ final class LoopbackListener {
         address.pointee.sin6_addr = in6addr_loopback
       }
       let address = base.assumingMemoryBound(to: sockaddr.self)
-      guard bind(descriptor, address, length) == 0, Glibc.listen(descriptor, 16) == 0,
+      guard Glibc.bind(descriptor, address, length) == 0,
         getsockname(descriptor, address, &length) == 0
       else { return false }
       // The port lies at the same place in both kinds of address.
@@ -123,6 +124,18 @@ final class LoopbackListener {
     close(descriptor)
     errno = code
     return nil
+  }
+
+  /// Accepts connections from now on.
+  ///
+  /// - Throws: `failed` when the port is taken.
+  func listen() throws(Failure) {
+    for listener in listeners where Glibc.listen(listener, 16) != 0 {
+      throw Failure(
+        .failed,
+        "cannot listen on \(authority) for the browser (\(String(cString: strerror(errno))))",
+        hint: "--no-browser needs no port")
+    }
   }
 
   // MARK: - Waiting

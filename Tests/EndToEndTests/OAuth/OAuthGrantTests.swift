@@ -194,6 +194,21 @@ import Testing
     }
   }
 
+  /// Authlib's answer to a wrong password, as canaille sends it.
+  @Test func wrongPasswordAsAnInvalidRequest() async throws {
+    try await OAuthShop.with(
+      oauth: "grant = \"password\"\nclient_id = \"demo-public\"",
+      settings: ["token_error": "invalid_request"]
+    ) { shop in
+      let run = try await shop.run(
+        "login", "-u", OAuthShop.ada, "--password-stdin", stdin: "wrong password\n")
+      #expect(run.status == 14 && run.stdout == "")
+      #expect(
+        shop.shown(run).hasPrefix(
+          "authctl: shop refused this name and password (invalid_request)\n"), "\(run.stderr)")
+    }
+  }
+
   /// Which grant, when the profile and the command line name none; `-v` tells why.
   @Test func grantByItsSurroundings() async throws {
     let nowhere: [String: String?] = ["BROWSER": nil]
@@ -257,6 +272,10 @@ import Testing
         let curl = try await shop.box.run(
           "-s", "-o", "/dev/null", "-w", "%{redirect_url}", String(url), program: "/usr/bin/curl")
         var address = curl.stdout
+        // The port is held, but a browser here is told at once that it cannot connect.
+        let connection = try await shop.box.run(
+          "-s", "-m", "5", address, program: "/usr/bin/curl")
+        #expect(connection.status == 7)
         if change == "x" { address = address.replacing("state=", with: "state=x") }
         if change == "/other" { address = address.replacing("/callback", with: "/other") }
         terminal.type(address + "\n")

@@ -41,7 +41,7 @@ import Testing
       #expect(none.status == 2 && shop.visited == nil)
       #expect(
         shop.shown(none).hasPrefix(
-          "authctl: API names no pushed_authorization_request_endpoint for pushed requests\n"),
+          "authctl: API has no pushed_authorization_request_endpoint for pushed requests\n"),
         "\(none.stderr)")
     }
   }

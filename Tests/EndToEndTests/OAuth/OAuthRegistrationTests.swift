@@ -36,6 +36,28 @@ import Testing
     }
   }
 
+  /// A client with a secret, as the server has no others: a second sign-in is the same client, and
+  /// can end the registration.
+  @Test(arguments: [["client_secret_basic"], ["client_secret_post"]])
+  func clientWithASecret(methods: [String]) async throws {
+    try await OAuthShop.with(oauth: Self.oauth) { shop in
+      try await shop.set([
+        "auto_approve": .string(OAuthShop.ada), "client_auth": .array(methods.map { .string($0) }),
+      ])
+      try await shop.signIn("--yes")
+      try await shop.signIn()
+      let requests = try await shop.api.requests().filter { $0["path"] == "/connect/register" }
+      #expect(requests.count == 1)
+      let body = try JSON(parsing: try #require(requests.first?["body"]?.string))
+      #expect(body["token_endpoint_auth_method"]?.string == methods[0])
+      #expect(try await shop.run("get", "/me").status == 0)
+      let out = try await shop.run("logout", "--unregister")
+      #expect(out.status == 0, "\(out.stderr)")
+      #expect(keys(shop).isEmpty)
+      try await shop.watchSent()
+    }
+  }
+
   @Test func aPersonIsAsked() async throws {
     try await OAuthShop.with(oauth: Self.oauth) { shop in
       let question = "Register authctl at \(shop.api.url) as a new client? [Y/n]"

@@ -47,6 +47,24 @@ import Testing
     }
   }
 
+  /// What OpenID Connect does not know may stand only in the metadata of OAuth (RFC 8414), of the
+  /// same issuer.
+  @Test(arguments: [true, false])
+  func endpointsOfTheSecondPlace(isSameIssuer: Bool) async throws {
+    try await OAuthShop.with { shop in
+      try await shop.set([
+        "auto_approve": .string(OAuthShop.ada),
+        "openid_metadata": ["revocation_endpoint": nil, "introspection_endpoint": nil],
+        "oauth_metadata": ["issuer": .string(isSameIssuer ? shop.api.url : "http://127.0.0.1:9")],
+      ])
+      try await shop.signIn()
+      #expect(try await shop.api.count("GET /.well-known/oauth-authorization-server") == 1)
+      #expect(try await shop.run("token", "--introspect").status == (isSameIssuer ? 0 : 2))
+      #expect(try await shop.run("logout").status == 0)
+      #expect(try await shop.forms("/revoke").count == (isSameIssuer ? 2 : 0))
+    }
+  }
+
   @Test func issuerWithASlash() async throws {
     try await OAuthShop.with { shop in
       try shop.profile(

@@ -46,7 +46,7 @@ import Testing
       let run = try await box.terminal(
         ["-c", "\"$0\" login >\"$HOME/out\"", try Built.authctl()],
         answers: [
-          ("to curl):\n> ".crlf, api.url + "\n"), ("[Y/n] ", "\n"),
+          ("sign-in URL):\n> ".crlf, api.url + "\n"), ("[Y/n] ", "\n"),
           ("Account: ", "ada@shop.example\n"), ("Password for ", password + "\n"),
         ], env: Self.home, program: "/bin/sh")
       #expect(run.status == 0)
@@ -179,10 +179,10 @@ import Testing
   @Test func endOfInputAtEachQuestion() async throws {
     try await Sandbox.with { box in
       let (known, unknown) = (try simpleJWT(box), try box.recorder { _, _ in .http(404) })
-      let address = ("to curl):\n> ".crlf, known.url + "\n")
+      let address = ("sign-in URL):\n> ".crlf, known.url + "\n")
       let path = ("Sign-in path [/login]: ", "/x\n")
       let ways: [(words: [String], answers: [(waitFor: String, type: String)])] = [
-        (["login"], [("to curl):\n> ".crlf, "\u{4}")]),
+        (["login"], [("sign-in URL):\n> ".crlf, "\u{4}")]),
         (["login"], [address, ("[Y/n] ", "\u{4}")]),
         (["login", unknown.url], [("Sign-in path [/login]: ", "\u{4}")]),
         (["login", unknown.url], [path, ("]:\n> ".crlf, "\u{4}")]),
