@@ -41,11 +41,11 @@ enum Topics {
     In a cron job, authctl can sign in again by itself when a session cannot be
     renewed. Sign in once with: authctl login --password-command CMD --keep-command
 
-    A job of GitHub or GitLab signs in without a stored secret, if the authorization
-    server trusts its jobs: authctl login --ci github --audience NAME
+    If the authorization server trusts jobs of GitHub or GitLab, they need no
+    stored secret: authctl login --ci github --audience NAME
 
     GitHub and GitLab mask the secrets that they gave to the job, but not a token
-    that the job gets from the API. On GitHub, mask it yourself: authctl token --mask
+    that the job gets from the API. On GitHub, authctl token --mask masks it.
 
     With AUTHCTL_ERRORS=json, errors are one line of JSON. README.md has complete
     examples for GitHub Actions, GitLab CI, cron, systemd and Docker.

@@ -20,7 +20,7 @@ import Testing
     }
   }
 
-  private static let noRenewal = "Valid 15 min; cannot renew itself."
+  private static let noRenewal = "Valid for 15 min; cannot be renewed."
 
   @Test(arguments: [exchange, bearer], ["stdin", "file", "fd", "command", "variable"])
   func everyWayToGiveIt(oauth: String, way: String) async throws {
@@ -121,7 +121,8 @@ import Testing
       (["--ci-host", "x"], "--ci-host is for --ci github"),
       (["--ci", "gitlab", "--ci-audience", "x"], "--ci-audience is for --ci github"),
       (["--ci", "github", "--ci-variable", "x"], "--ci-variable is for --ci gitlab"),
-      (["--ci", "travis"], "travis"), (["--keep-command"], "and there is none"),
+      (["--ci", "travis"], "travis"),
+      (["--keep-command"], "--keep-command requires --password-command or"),
       (["--subject-token-stdin", "--subject-token-type", "x"], "--subject-token-type x is not"),
       (
         ["--grant", "device-code", "--subject-token-stdin"],
@@ -188,7 +189,8 @@ import Testing
       #expect(run.status == 0, "\(run.stderr)")
       #expect(
         shop.shown(run)
-          == OAuthShop.signedIn("robot", "Valid 15 min, then the kept command signs in again."))
+          == OAuthShop.signedIn(
+            "robot", "Valid for 15 min, then the stored command signs in again."))
       // Each time with the token that the command prints then.
       let next = shop.box.canary.make("next")
       try shop.box.write("subject", next + "\n")

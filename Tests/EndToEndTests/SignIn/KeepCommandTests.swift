@@ -265,7 +265,10 @@ import Testing
   @Test func whatCannotBeKeptIsSaid() async throws {
     try await withShop { shop, _ in
       for (options, words) in [
-        (["--password-stdin"], "--keep-command requires --password-command"),
+        (
+          ["--password-stdin"],
+          "--keep-command requires --password-command or --subject-token-command"
+        ),
         (
           ["--password-command", "true", "--token-stdin"],
           "--keep-command cannot be used with an existing token"
