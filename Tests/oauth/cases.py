@@ -119,6 +119,7 @@ def renew(case, grant="refresh_token"):
 
 
 def introspect(case):
+    case.box.run("refresh")  # A token of 4 s may end on its way to a slow server.
     run = case.box.run("token", "--introspect")
     case.check("token --introspect", run.status == 0 and json.loads(run.out)["active"] is True, run)
 
@@ -129,12 +130,12 @@ def sign_out(case, revokes):
     case.check("the token is good before logout", case.api_status(token) == 200)
     out = case.box.run("logout", "-v")
     if revokes:
-        case.check("logout revokes", out.status == 0 and "at the server and here" in out.err, out)
+        case.check("logout revokes", out.status == 0 and "at the server and" in out.err, out)
         status = case.api_status(token)
         case.check("the token is refused afterwards", status in (401, 403), status)
     else:
         case.check("logout says that the server keeps it", out.status == 0
-                   and "here." in out.err and "at the server" not in out.err, out)
+                   and "on this machine only" in out.err, out)
     get = case.get()
     case.check("get has no session", get.status == 10, get)
 
@@ -150,7 +151,7 @@ def denied(case):
 def denied_without_state(case):
     run = case.login(case.server.usual, answer="deny", seconds=20)
     case.check("says so, and waits until Ctrl-C", run.status == -2
-               and "the sign-in was denied in the browser, but not for which" in run.err, run)
+               and "does not say for which sign-in" in run.err, run)
 
 
 @case("authorization code, public client", "public")
@@ -280,7 +281,7 @@ def pasted(case):
         secret = server.clients[server.usual][1]
         env = {"AUTHCTL_CLIENT_SECRET": secret} if secret else {}
         with case.box.terminal(*words, **env) as terminal:
-            terminal.wait_for("it may say that it cannot connect")
+            terminal.wait_for("even if the page fails to load")
             terminal.wait_for(">")
             url = next(x.strip() for x in terminal.screen.splitlines()
                        if x.startswith("  http"))
