@@ -38,7 +38,9 @@ def start():
                  f"--user-data-dir={folder}"):
         options.add_argument(word)
     service = webdriver.ChromeService("/usr/bin/chromedriver")
-    return webdriver.Chrome(options=options, service=service), folder
+    driver = webdriver.Chrome(options=options, service=service)
+    driver.set_page_load_timeout(20)  # A page that hangs must not keep the browser open.
+    return driver, folder
 
 
 def visible(driver, selector):
