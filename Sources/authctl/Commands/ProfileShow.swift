@@ -42,7 +42,7 @@ struct ProfileShow: Command {
       for line in lines { try app.console.out(line) }
       if app.console.isErrTerminal {
         let rest = profile.preset.map { "preset \($0) and " } ?? ""
-        app.console.hint("use --all to print the values of \(rest)the defaults too")
+        app.console.hint("use --all to include \(rest)the defaults")
       }
       return 0
     }

@@ -326,8 +326,13 @@ import Testing
       let run = try await box.run("doctor")
       #expect(
         run.stdout.contains(
-          "\nFAIL  \(name)\n" + String(repeating: " ", count: 30)
-            + "cannot reach http://127.0.0.1:1: connection refused\n"), "\(run.stdout)")
+          """
+
+          FAIL  \(name)
+                                        cannot reach http://127.0.0.1:1: connection
+                                        refused
+
+          """), "\(run.stdout)")
     }
   }
 

@@ -220,7 +220,7 @@ import Testing
         ["exec", "--file", "--token-dir", box.root + "/none"] + shell("echo ran"), env: Self.token)
       #expect(none.status == 125)
       #expect(none.stdout == "")
-      #expect(none.stderr.hasSuffix("\nhint: use --token-dir DIR with another folder folder\n"))
+      #expect(none.stderr.hasSuffix("\nhint: use --token-dir DIR with another folder\n"))
     }
   }
 

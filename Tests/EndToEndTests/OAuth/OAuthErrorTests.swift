@@ -71,7 +71,10 @@ import Testing
         "server_error", 5,
         "authctl: shop: the server refused the sign-in in the browser (server_error)\n"
       ),
-      ("unsupported_response_type", 4, "authctl: shop: unsupported_response_type, says the"),
+      (
+        "unsupported_response_type", 4,
+        "authctl: shop: the server refused the sign-in in the browser (unsupported_response_type)\n"
+      ),
     ] as [(String, Int32, String)])
   func authorizationEndpoint(code: String, status: Int32, says: String) async throws {
     try await OAuthShop.with { shop in

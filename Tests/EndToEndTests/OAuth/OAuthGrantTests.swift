@@ -11,7 +11,7 @@ import Testing
       #expect(shop.statuses == [200])
       #expect(
         shop.box.read("browser.page")
-          == "<!DOCTYPE html><title>authctl</title><p>You can close this page and go back to the "
+          == "<!DOCTYPE html><title>authctl</title><p>You can close this page and return to the "
           + "terminal.</p>\n")
       // The browser got one argument, and none of authctl's secrets.
       #expect(shop.box.read("browser.words")?.hasPrefix("1\n\(shop.api.url)/authorize?") == true)

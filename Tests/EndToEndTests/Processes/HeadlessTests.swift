@@ -110,7 +110,7 @@ import Testing
     "", err: "No sessions.\n")
   private static let noPassword = Outcome.says(
     10, "a password is required, but authctl cannot ask here",
-    hint: "--password-stdin, --password-file F, --password-command C or AUTHCTL_PASSWORD")
+    hint: "use --password-stdin, --password-file F, --password-command C or AUTHCTL_PASSWORD")
 
   /// The protocols' own responses for an unknown host.
   private static let noCredential: [String: Outcome] = [

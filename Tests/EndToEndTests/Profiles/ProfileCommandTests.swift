@@ -227,7 +227,7 @@ import Testing
       #expect(
         try await box.terminal(["profile", "show"]).screen
           == own
-          + "hint: use --all to print the values of preset express-jwt and the defaults too\n")
+          + "hint: use --all to include preset express-jwt and the defaults\n")
     }
   }
 

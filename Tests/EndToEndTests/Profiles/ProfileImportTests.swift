@@ -67,7 +67,8 @@ import Testing
       }
       // A broken profile occupies its name too.
       try desk.write("shop", "not TOML")
-      try await desk.expectRefusal(["profile", "import", "shop", file], "called shop already")
+      try await desk.expectRefusal(
+        ["profile", "import", "shop", file], "the profile shop already exists")
     }
   }
 

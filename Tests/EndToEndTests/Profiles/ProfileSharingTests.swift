@@ -321,7 +321,7 @@ struct ProfileDesk: Sendable {
         "profile", "set", "shop", "--unset", "login.method", "--unset", "account", "--unset",
         "vars.tenant", "--unset", "network.proxy")
       #expect(unset.status == 0 && unset.stdout == "")
-      #expect(unset.stderr == "shop has no network.proxy of its own.\n")
+      #expect(unset.stderr == "shop does not set network.proxy.\n")
       #expect(desk.read("shop")?.hasPrefix(Self.shared) == true)
     }
   }

@@ -156,7 +156,7 @@ import Testing
       place.value = here + "/thing"
       let run = try await box.run("get", "-O", "/thing", env: Self.env, directory: here)
       #expect(run.status == 2 && run.stdout == "", "\(run.stderr)")
-      #expect(run.stderr.contains("thing is there already"), "\(run.stderr)")
+      #expect(run.stderr.contains("thing already exists"), "\(run.stderr)")
       #expect(box.read("home/here/thing") == "old" && list(here) == ["thing"])
     }
   }
@@ -217,7 +217,7 @@ import Testing
       }
       field.value = "attachment; filename=plain.txt"
       let again = try await box.run("get", "-OJ", "/x", env: Self.env, directory: here)
-      #expect(again.status == 2 && again.stderr.contains("plain.txt is there already"))
+      #expect(again.status == 2 && again.stderr.contains("plain.txt already exists"))
       let alone = try await box.run("get", "-J", "/x", env: Self.env, directory: here)
       #expect(alone.status == 2 && alone.stderr.hasPrefix("authctl: -J requires -O\n"))
       let both = try await box.run("get", "-O", "-o", "f", "/x", env: Self.env, directory: here)

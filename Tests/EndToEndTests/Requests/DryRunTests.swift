@@ -227,7 +227,8 @@ import Testing
       for (words, said) in calls {
         let run = try await box.run(words + ["--as-curl"])
         #expect(run.status == 2 && run.stdout == "", "\(words): \(run.stdout)")
-        #expect(run.stderr.hasPrefix("authctl: --as-curl: ") && run.stderr.contains(said))
+        #expect(
+          run.stderr.hasPrefix("authctl: --as-curl") && run.stderr.contains(said), "\(run.stderr)")
       }
       let transient = try await box.run(
         "get", "/x", "--as-curl", env: ["AUTHCTL_URL": api.url, "AUTHCTL_TOKEN": "x"])

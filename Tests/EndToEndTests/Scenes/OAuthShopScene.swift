@@ -169,12 +169,19 @@ struct OAuthShop: Sendable {
   static func signedIn(
     _ account: String = ada, _ validity: String = "Valid for 15 min; renewed automatically."
   ) -> String {
-    """
-    Signed in to shop as \(account). \(validity)
-    Saved: session in the store of sealed files
-    (BOX/state/authctl/sessions).
-    Next: authctl get /
+    folded("Signed in to shop as \(account). \(validity)") + """
+      Saved: session in the store of sealed files
+      (BOX/state/authctl/sessions).
+      Next: authctl get /
 
-    """
+      """
+  }
+
+  /// A line as it is shown: folded at a space before column 80.
+  private static func folded(_ line: String) -> String {
+    guard line.count > 79, let space = line.prefix(80).lastIndex(of: " ") else {
+      return line + "\n"
+    }
+    return line[..<space] + "\n" + line[line.index(after: space)...] + "\n"
   }
 }

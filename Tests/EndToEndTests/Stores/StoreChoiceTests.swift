@@ -241,8 +241,8 @@ import Testing
       let logout = try await files.run("logout", "--all-stores")
       #expect(
         logout.stderr == """
-          The store secret-service was not checked: the keyring is locked
-          (gnome-keyring, collection "Login")).
+          The store secret-service was not checked: the keyring is locked (gnome-keyring,
+          collection "Login").
 
           """ + out)
       #expect(logout.stdout == "" && logout.status == 0)

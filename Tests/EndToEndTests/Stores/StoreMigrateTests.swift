@@ -178,7 +178,7 @@ import Testing
       #expect(
         words(kept).contains(
           "shop (ada@example.com): \(title(files, "plaintext")) has a newer session; the older "
-            + "one was forgotten. "), "\(kept.stderr)")
+            + "one was deleted. "), "\(kept.stderr)")
       #expect(kept.status == 0)
       #expect(try await files.box.run(["refresh"], env: plain).status == 0)
       // The source has the newer session.
