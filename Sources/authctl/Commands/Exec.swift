@@ -137,6 +137,10 @@ struct Exec: Command {
     let profile = keeper.api.profile
     let asker = try CredentialPrompt(
       app: app, profile: profile, sources: credentials.sources, fields: credentials.field)
+    if let oauth = profile.recipe.oauth {
+      return try OAuthLogin(app, keeper, oauth, asker)
+        .signIn(account: app.givenAccount, known: app.namedAccount(profile)?.name).session
+    }
     let call = profile.recipe.login
     try keeper.api.check(call)
     let account = try asker.account(for: call, keeper.api, known: app.namedAccount(profile)?.name)

@@ -1,3 +1,4 @@
+internal import ArgumentParser
 internal import AuthKit
 internal import Glibc
 
@@ -272,5 +273,21 @@ struct OAuthLogin {
     return try device.wait(client, account: account, known: known) { (seconds) throws(Failure) in
       Clock.sleep(seconds)
     }
+  }
+}
+
+extension OAuthLogin {
+  /// Creates a sign-in that has no options of its own: `exec --login`.
+  init(
+    _ app: App, _ keeper: SessionKeeper, _ settings: OAuthSettings, _ asker: CredentialPrompt
+  ) throws(Failure) {
+    let (browser, subject): (BrowserOptions, SubjectOptions)
+    do {
+      (browser, subject) = (try BrowserOptions.parse([]), try SubjectOptions.parse([]))
+    } catch { throw Failure(.failed, "\(error)") }
+    self.init(
+      app: app, keeper: keeper, settings: settings, asker: asker, options: browser,
+      subject: try SubjectToken(subject, audience: nil, asker.reader, in: app),
+      keepsCommand: false, assumesYes: false)
   }
 }

@@ -39,6 +39,26 @@ import Testing
     }
   }
 
+  /// `exec --login` signs in for one command, by any grant, and ends the session afterwards.
+  @Test func execSignsInForOneCommand() async throws {
+    let oauth = "grant = \"client-credentials\"\nclient_id = \"demo-service\"\nscope = \"read\""
+    try await OAuthShop.with(oauth: oauth) { shop in
+      let secret = "service-secret"
+      shop.box.canary.watch(secret)
+      let script =
+        "curl -s -H \"Authorization: Bearer $AUTHCTL_TOKEN\" \(shop.api.url)/oauth-api/me"
+      let run = try await shop.run(
+        "exec", "--login", "--client-secret-stdin", "--", "sh", "-c", script, stdin: secret)
+      #expect(run.status == 0 && run.stderr == "", "\(run.stderr)")
+      #expect(try JSON(parsing: run.stdout)["client"] == "demo-service")
+      #expect(try await shop.api.count("POST /revoke") == 1)
+      let status = try await shop.run("status", "--check")
+      #expect(status.status == 10)
+      let none = try await shop.run("exec", "--login", "--", "true")
+      #expect(none.status == 10 && none.stdout == "", "\(none.stderr)")
+    }
+  }
+
   @Test func tokenAndIntrospection() async throws {
     try await OAuthShop.with { shop in
       try await shop.signIn()
