@@ -113,9 +113,9 @@ struct Login: Command {
 
   /// Adds the source of a refused password to the hint, where nobody can type it.
   private func namingSource(_ failure: Failure, _ app: App) -> Failure {
-    guard failure.kind == .credentialsRefused, !app.mayAsk, let hint = failure.hint else {
-      return failure
-    }
+    guard failure.kind == .credentialsRefused, !app.mayAsk, let hint = failure.hint,
+      hint.utf8.starts(with: "authctl login".utf8)
+    else { return failure }
     var failure = failure
     if let words = credentials.password.source.words {
       failure.hint = DisplayText.shellCommand(words).map { "\(hint) \($0)" }

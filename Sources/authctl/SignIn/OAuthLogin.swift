@@ -44,6 +44,7 @@ struct OAuthLogin {
     if let given = try asker.reader.read(.clientSecret) { secret = SharedSecret(given) }
     let server = try keeper.api.authorizationServer(settings)
     let grant = grant(server, hasSecret: secret != nil)
+    try requirePerson(for: grant)
     let settings = try subject.applied(to: settings, grant)
     if secret == nil, !settings.hasKey, grant == .clientCredentials {
       secret = try askForSecret()
@@ -175,11 +176,14 @@ struct OAuthLogin {
     return grant
   }
 
-  /// Refuses a sign-in that needs a person where nobody is.
-  private func requirePerson(hint: String) throws(Failure) {
-    guard app.globals.noInput || app.isOn(.noInput) else { return }
+  /// Refuses a sign-in that needs a person where nobody is, before a client is registered for it.
+  private func requirePerson(for grant: OAuthSettings.Grant) throws(Failure) {
+    guard grant == .authorizationCode || grant == .deviceCode,
+      app.globals.noInput || app.isOn(.noInput)
+    else { return }
     throw Failure(
-      .inputNeeded, "\(profile.name): this sign-in requires a person with a browser", hint: hint)
+      .inputNeeded, "\(profile.name): this sign-in requires a person with a browser",
+      hint: "to sign in without a browser, use --grant client-credentials")
   }
 
   private func askForSecret() throws(Failure) -> SharedSecret {
@@ -203,7 +207,6 @@ struct OAuthLogin {
   private func codeFromBrowser(
     _ request: AuthorizationRequest, _ listener: LoopbackListener
   ) throws(Failure) -> SharedSecret {
-    try requirePerson(hint: "to sign in without a browser, use --grant client-credentials")
     try listener.listen()
     let isOpen = Browser.open(request.url, environment: app.environment, before: app.before)
     app.console.notice(
@@ -262,7 +265,6 @@ struct OAuthLogin {
   private func byCode(
     _ client: OAuthClient, _ account: String?, _ known: String?
   ) throws(Failure) -> SignedIn {
-    try requirePerson(hint: "to sign in without a browser, use --grant client-credentials")
     var device = try DeviceAuthorization(client)
     let seconds = device.expiresAt.seconds - Clock.now().seconds
     let left = Timestamp.spoken(seconds < 120 ? seconds : (seconds / 60).rounded() * 60)

@@ -16,6 +16,9 @@ import Testing
     try await OAuthShop.with(oauth: Self.oauth) { shop in
       let asked = try await shop.run("login")
       #expect(asked.status == 10 && asked.stdout == "", "\(asked.stderr)")
+      // Nobody is there: no client is registered for a sign-in that cannot happen.
+      let alone = try await shop.run("login", "--yes", "--no-input")
+      #expect(alone.status == 10 && alone.stdout == "", "\(alone.stderr)")
       #expect(try await shop.forms("/connect/register").isEmpty)
       let run = try await shop.run("login", "--yes")
       #expect(run.status == 0 && run.stdout == "")

@@ -70,16 +70,16 @@ import Testing
       (["expires_in": "3600"], "Valid for 60 min; renewed automatically."),
       (["expires_in": 3600.5], "Valid for 60 min; renewed automatically."),
       (
-        ["expires_in": nil], "The server did not say when it expires;\nit is renewed automatically."
+        ["expires_in": nil], "The server did not say when it expires; it is renewed automatically."
       ),
       (["expires_in": 0], "Valid for 0 s; renewed automatically."),
       (
         ["expires_in": 1e308],
-        "The server did not say when it expires;\nit is renewed automatically."
+        "The server did not say when it expires; it is renewed automatically."
       ),
       (
         ["expires_in": "soon"],
-        "The server did not say when it expires;\nit is renewed automatically."
+        "The server did not say when it expires; it is renewed automatically."
       ),
       (["token_type": "bEaReR"], "Valid for 15 min; renewed automatically."),
       (["token_type": nil], "Valid for 15 min; renewed automatically."),
