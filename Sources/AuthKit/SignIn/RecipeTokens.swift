@@ -70,7 +70,7 @@ extension RecipeClient {
     guard let place = answer.recipe.tokenType, let type = try answer.value(at: [place])?.text,
       !type.equalsIgnoringCase(answer.isToProof ? "DPoP" : "Bearer")
     else { return }
-    // Who wants bound tokens does not get others without a word (rule B19).
+    // A profile that asks for bound tokens does not accept others silently (rule B19).
     if type.equalsIgnoringCase("Bearer") {
       throw notUnderstood(
         answer, "the server gave a Bearer token, which is not bound to the key of this sign-in",
