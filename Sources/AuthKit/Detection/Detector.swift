@@ -41,13 +41,7 @@ package struct Detector {
 
   /// Returns a base URL as people write it: without a trailing slash.
   private static func base(_ origin: Origin, _ path: String) -> String {
-    origin.description + withoutTrailingSlashes(path)
-  }
-
-  static func withoutTrailingSlashes(_ text: String) -> String {
-    var text = text
-    while text.utf8.last == UInt8(ascii: "/") { text.removeLast() }
-    return text
+    origin.description + path.withoutTrailingSlashes
   }
 
   /// Sends requests until a finding is certain or nothing is left to try.

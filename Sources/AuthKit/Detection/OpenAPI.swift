@@ -70,8 +70,7 @@ struct OpenAPI {
       }
     }
     isElsewhere = base == nil
-    var path = base ?? ""
-    while path.utf8.last == UInt8(ascii: "/") { path.removeLast() }
+    let path = (base ?? "").withoutTrailingSlashes
     basePath = path
     let home = try? url.resolving(path + "/", from: .server)
     for flow in schemes.flatMap(\.flows) {

@@ -72,8 +72,7 @@ package struct PathCache {
   /// Returns the path that leads from `url` to `base`, empty for the same; nil if `base` is not
   /// below `url`.
   private static func path(from url: String, to base: String) -> String? {
-    var url = url
-    while url.utf8.last == UInt8(ascii: "/") { url.removeLast() }
+    let url = url.withoutTrailingSlashes
     guard base.utf8.starts(with: url.utf8) else { return nil }
     let rest = base.utf8.dropFirst(url.utf8.count)
     return rest.isEmpty || rest.first == UInt8(ascii: "/")

@@ -32,8 +32,8 @@ struct ProtectedResource {
     guard let url = try? WebURL(resource, from: .server), url.origin == base.origin,
       url.query == nil, !resource.utf8.contains(UInt8(ascii: "#"))
     else { return false }
-    let above = Detector.withoutTrailingSlashes(url.path) + "/"
-    return (Detector.withoutTrailingSlashes(base.path) + "/").utf8.starts(with: above.utf8)
+    let above = url.path.withoutTrailingSlashes + "/"
+    return (base.path.withoutTrailingSlashes + "/").utf8.starts(with: above.utf8)
   }
 }
 
@@ -61,7 +61,7 @@ extension Detector {
   /// Asks for the metadata of the API and of an authorization server at its origin, in the usual
   /// places (RFC 9728, section 3.1; OpenID Connect Discovery 1.0, section 4; RFC 8414, section 3).
   mutating func lookForAuthorizationServer() throws(Failure) {
-    let path = Self.withoutTrailingSlashes(base.path)
+    let path = base.path.withoutTrailingSlashes
     for place in [Self.wellKnown + path] + (path.isEmpty ? [] : [Self.wellKnown])
     where !isCertain {
       try ask(place)
@@ -109,7 +109,7 @@ extension Detector {
     var finding = Finding(
       .certain, at: place, "signs in with OAuth 2.0 at \(Self.shown(issuer))", why: why)
     finding.settings = [("oauth.issuer", .string(issuer))] + more
-    let path = Self.withoutTrailingSlashes(base.path)
+    let path = base.path.withoutTrailingSlashes
     if let parent = Self.parent(ofEndpoint: path) {
       finding.settings.insert(("preset", "mcp"), at: 0)
       finding.settings.insert(("url", .string(base.origin.description + parent)), at: 0)

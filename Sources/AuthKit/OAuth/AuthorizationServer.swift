@@ -75,8 +75,7 @@ package struct AuthorizationServer {
     of issuer: String, _ http: HTTPClient
   ) throws(Failure) -> JSONValue? {
     let url = try WebURL(issuer, from: .person)
-    var path = url.path
-    while path.utf8.last == UInt8(ascii: "/") { path.removeLast() }
+    let path = url.path.withoutTrailingSlashes
     let origin = url.origin.description
     let oauth = "/.well-known/oauth-authorization-server"
     var places = ["\(origin)\(path)/.well-known/openid-configuration", origin + oauth + path]

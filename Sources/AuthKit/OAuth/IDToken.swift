@@ -38,12 +38,7 @@ enum IDToken {
   }
 
   private static func audienceProblem(_ claims: JSONValue, _ clientID: String) -> String? {
-    let audiences: [String] =
-      switch claims["aud"] {
-      case .string(let one)?: [one]
-      case .array(let several)?: several.compactMap(\.text)
-      default: []
-      }
+    let audiences = JWT.audiences(claims)
     func isOwn(_ text: String) -> Bool { text.utf8.elementsEqual(clientID.utf8) }
     guard audiences.contains(where: isOwn) else { return "the ID token is for another client" }
     let party = claims["azp"]?.text

@@ -90,16 +90,9 @@ package struct JobToken {
     return SharedSecret(token)
   }
 
-  /// RFC 7519, section 4.1.3.
   private func isForAudience(_ token: String) -> Bool {
-    let isOurs = { (value: JSONValue) in
-      value.text?.utf8.elementsEqual(audience.utf8) ?? false
-    }
-    return switch JWT.payload(of: token)?["aud"] {
-    case .array(let audiences)?: audiences.contains(where: isOurs)
-    case let audience?: isOurs(audience)
-    case nil: false
-    }
+    (JWT.payload(of: token).map(JWT.audiences) ?? [])
+      .contains { $0.utf8.elementsEqual(audience.utf8) }
   }
 
   private func refusal(_ answer: RecipeResponse) -> Failure {

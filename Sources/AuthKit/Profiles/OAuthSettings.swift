@@ -117,8 +117,7 @@ package struct OAuthSettings: Sendable {
   /// The parameters that authctl sets itself (rule A15).
   package static let ownParameters = [
     "client_id", "client_secret", "redirect_uri", "request_uri", "response_type", "response_mode",
-    "state",
-    "nonce", "scope", "code", "code_challenge", "code_challenge_method", "code_verifier",
+    "state", "nonce", "scope", "code", "code_challenge", "code_challenge_method", "code_verifier",
     "grant_type", "refresh_token", "client_assertion", "client_assertion_type", "device_code",
     "dpop_jkt", "assertion", "subject_token", "subject_token_type",
   ]

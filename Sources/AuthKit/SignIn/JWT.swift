@@ -3,6 +3,15 @@ package enum JWT {
   /// Returns the payload of `token`; nil if it does not have the form of a JWT.
   static func payload(of token: String) -> JSONValue? { decode(token.utf8)?.payload }
 
+  /// Whom claims are for: one or several (RFC 7519, section 4.1.3).
+  static func audiences(_ claims: JSONValue) -> [String] {
+    switch claims["aud"] {
+    case .string(let one)?: [one]
+    case .array(let several)?: several.compactMap(\.text)
+    default: []
+    }
+  }
+
   /// Returns header and payload of `token`; nil if it does not have the form of a JWT (RFC 7519,
   /// section 3).
   package static func decode(

@@ -77,9 +77,7 @@ final class App {
   /// The root folder for an unknown user, as in containers and services: a token in the environment
   /// needs no folder at all.
   private static func home(_ environment: [String: String]) -> String {
-    var home = knownHome(environment) ?? ""
-    while home.utf8.last == UInt8(ascii: "/") { home.removeLast() }
-    return home
+    (knownHome(environment) ?? "").withoutTrailingSlashes
   }
 
   private static func knownHome(_ environment: [String: String]) -> String? {

@@ -26,12 +26,10 @@ struct NewProfile {
     try app.checkURL(address)
     let url = try WebURL(address, from: .person)
     guard url.query == nil else { throw Failure(.usage, "the API's URL must not have a query") }
-    var base = url.text
     let last = url.path.utf8.split(separator: UInt8(ascii: "/")).last.map { String($0) ?? "" } ?? ""
     let isSignIn = HTTPClient.signInNames.contains(last.lowercased())
-    if isSignIn { base = url.origin.description }
+    let base = (isSignIn ? url.origin.description : url.text).withoutTrailingSlashes
     let signInPath = isSignIn ? url.path : nil
-    while base.utf8.last == UInt8(ascii: "/") { base.removeLast() }
     let names = try app.profiles.names()
     if let name = app.globals.profile, names.contains(name) {
       return try existing(try app.profiles.load(name), base, signInPath, described)

@@ -198,18 +198,9 @@ enum ConfigFolder {
       throw failure("cannot read \(path)", errno)
     }
     defer { closedir(folder) }
-    var names: [String] = []
-    // readdir(3) returns nil at the end and for an error, which only errno tells apart.
-    errno = 0
-    while let entry = readdir(folder) {
-      let name = withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
-        String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
-      }
-      names.append(name)
-      errno = 0
+    do throws(SystemError) { return try entryNames(folder) } catch {
+      throw failure("cannot read \(path)", error.number)
     }
-    guard errno == 0 else { throw failure("cannot read \(path)", errno) }
-    return names
   }
 
   static func realPath(_ path: String) -> String? {

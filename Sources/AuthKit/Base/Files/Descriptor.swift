@@ -70,3 +70,21 @@ package enum Descriptor {
     if number == EAGAIN { poll(&waiting, 1, -1) }
   }
 }
+
+/// Returns the names in a folder, in the order of the file system.
+///
+/// - Throws: what readdir(3) fails with.
+func entryNames(_ folder: OpaquePointer) throws(SystemError) -> [String] {
+  var names: [String] = []
+  // readdir(3) returns nil at the end and for an error, which only errno tells apart.
+  errno = 0
+  while let entry = readdir(folder) {
+    names.append(
+      withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
+        String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+      })
+    errno = 0
+  }
+  guard errno == 0 else { throw SystemError(errno) }
+  return names
+}

@@ -85,3 +85,12 @@ extension UnsafeRawBufferPointer {
     }
   }
 }
+
+extension String {
+  /// The text without the slashes at its end, as people write a base URL.
+  package var withoutTrailingSlashes: String {
+    var text = self
+    while text.utf8.last == UInt8(ascii: "/") { text.removeLast() }
+    return text
+  }
+}

@@ -87,18 +87,12 @@ struct SessionFolder: ~Copyable {
     let copy = openat(descriptor, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
     guard copy >= 0, let stream = fdopendir(copy) else { throw failure("cannot read", "", errno) }
     defer { closedir(stream) }
-    var names: [String] = []
-    // readdir(3) returns nil at the end and for an error, which only errno tells apart.
-    errno = 0
-    while let entry = readdir(stream) {
-      let name = withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
-        String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
-      }
-      if name.ends(withBytesOf: suffix) { names.append(name) }
-      errno = 0
+    let names: [String]
+    do throws(SystemError) { names = try entryNames(stream) } catch {
+      throw failure("cannot read", "", error.number)
     }
-    guard errno == 0 else { throw failure("cannot read", "", errno) }
-    return names.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
+    return names.filter { $0.ends(withBytesOf: suffix) }
+      .sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
   }
 
   // MARK: Writing
