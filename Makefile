@@ -3,6 +3,12 @@
 # make test       run all tests
 # make test-kill  send SIGKILL during a renewal 1000 times and report what is lost (ROUNDS=N)
 # make test-faults  make every system call fail once, with strace (FAULTS='--only get')
+# make test-guards  take away one guard at a time: a test must notice (GUARDS='--only no-fsync')
+# make test-chaos  kill, stop and lock the keyring under 50 processes (TIME=600 CHAOS='--seed 7')
+# make test-waves  10 000 requests at expired tokens, a hundred at a time (WAVES='--store file')
+# make test-asan  run the tests of the program with AddressSanitizer; test-tsan: ThreadSanitizer
+# make test-valgrind  look for leaks that grow with requests, documents and sessions
+# make fuzz       run the fuzzers for TIME seconds each (TARGET='json url' JOBS=2)
 # make bench      compare authctl with curl and others: Tests/Benchmarks/RESULTS.md
 # make test-keyrings  test with the real KWallet and KeePassXC on a virtual screen
 # make test-oauth try sign-ins at real authorization servers, from PyPI, with a real browser
@@ -27,10 +33,11 @@ AUTHCTL ?= .build/authctl
 BUILD_PACKAGES := libcurl4-openssl-dev libssl-dev libsecret-1-dev libjq-dev git ca-certificates
 # Libraries that authctl opens at run time, and a keyring on a bus to store secrets in.
 DEMO_PACKAGES := $(BUILD_PACKAGES) libsecret-1-0 libjq1 gnome-keyring dbus-daemon libglib2.0-bin
-# secret-tool, curl, mandoc, man and python3, against which the tests check authctl; the shells of
-# completions/; ip to simulate another machine on the network; strace to make system calls fail.
-TEST_PACKAGES := $(DEMO_PACKAGES) libsecret-tools curl mandoc man-db bash zsh fish openssl python3 \
-  iproute2 strace
+# secret-tool, curl, qrencode, mandoc, man and python3, against which the tests check authctl; the
+# shells of completions/; ip to simulate another machine on the network; strace to make system calls
+# fail.
+TEST_PACKAGES := $(DEMO_PACKAGES) libsecret-tools curl libqrencode4 qrencode mandoc man-db bash zsh \
+  fish openssl python3 iproute2 strace
 
 # Other Secret Services, a virtual screen, and xdotool to type on it. KWallet needs the plugins to
 # encrypt what it sends.
@@ -40,8 +47,8 @@ KEYRING_PACKAGES := $(TEST_PACKAGES) keepassxc libkf5wallet-bin libqca-qt5-2-plu
 OAUTH_PACKAGES := $(BUILD_PACKAGES) chromium chromium-driver python3 python3-venv openssl
 
 # Links the Swift runtime statically, strips symbols and exports none to libraries opened later,
-# which saves 1 ms per start. libc, and libcurl, libcrypto, libsecret and libjq, which authctl
-# opens on demand, stay dynamic and get their security updates from the system.
+# which saves 1 ms per start. libc, and libcurl, libcrypto, libsecret, libjq and libqrencode, which
+# authctl opens on demand, stay dynamic and get their security updates from the system.
 RELEASE := -c release --product authctl --static-swift-stdlib --disable-local-rpath \
   -Xlinker -s -Xlinker --no-export-dynamic
 
@@ -57,8 +64,9 @@ ifneq ($(shell test -n "$$HOME" -a -w "$$HOME" && echo yes),yes)
 endif
 
 .DEFAULT_GOAL := build
-.PHONY: build demo test test-kill test-faults test-keyrings test-oauth test-fresh bench lint docs \
-  recording install uninstall deb dist clean swift
+.PHONY: build demo test test-kill test-faults fuzz test-guards test-chaos test-waves tried test-asan \
+  test-tsan test-valgrind test-keyrings test-oauth test-fresh bench lint docs recording install \
+  uninstall deb dist clean swift
 
 # The static Swift runtime needs libstdc++, which SwiftPM has no option to link statically. Its
 # linker searches the build folder first: with the archive there, no libstdc++.so is needed to run.
@@ -102,20 +110,77 @@ test-kill: swift
 	@AUTHCTL_KILL_ROUNDS=$(ROUNDS) swift test --skip-build --filter KillRoundsTests </dev/null \
 	  2>&1 | tee .build/test-kill.log | grep -a --line-buffered -E '^(kill:|✘)|error:|with [0-9]+ test'
 
-# Prints tables of what was tried and the invariants that were broken. Takes about ten minutes.
+# These print tables, and the invariants that were broken.
+TRIED := --authctl .build/authctl --demo-api "$$(swift build --show-bin-path)/DemoAPI"
+test-faults test-chaos test-waves: export PYTHONDONTWRITEBYTECODE := 1
+test-faults test-chaos test-waves: tried
+
+# Takes about half an hour.
 FAULTS ?=
-test-faults: swift build
+test-faults:
+	@python3 Tests/faults/run.py $(TRIED) --log .build/faults.log $(FAULTS)
+
+# Each store has TIME seconds.
+CHAOS ?=
+test-chaos:
+	@python3 Tests/chaos/run.py $(TRIED) --time $(or $(TIME),600) $(CHAOS)
+
+# Takes about ten minutes.
+WAVES ?=
+test-waves:
+	@python3 Tests/chaos/waves.py $(TRIED) $(WAVES)
+
+tried: swift build
 	@Tests/packages.sh $(TEST_PACKAGES)
 	swift build --product DemoAPI </dev/null
-	@PYTHONDONTWRITEBYTECODE=1 python3 Tests/faults/run.py --authctl .build/authctl \
-	  --demo-api "$$(swift build --show-bin-path)/DemoAPI" --log .build/faults.log $(FAULTS)
 
-# One run of ratios; they mean little on a busy machine. Takes about ten minutes.
-BENCH_PACKAGES := $(TEST_PACKAGES) hyperfine time httpie gh valgrind nginx-light gcc libc6-dev \
-  pkg-config openssl
+# Builds a copy of the sources with the faults of Tests/guards/faults.toml in .build/guards, and
+# prints which test noticed each. One that none notices fails the target. Takes about ten minutes.
+GUARDS ?=
+test-guards: swift
+	@Tests/packages.sh $(TEST_PACKAGES)
+	swift build --build-tests </dev/null
+	@PYTHONDONTWRITEBYTECODE=1 python3 Tests/guards/run.py --copy .build/guards $(GUARDS)
+
+# Each takes several times as long as `make test`. SANITIZE='--filter RefreshTests' runs a part;
+# Tests/sanitizers/skip.txt has what cannot be run. A free machine is needed: tests have limits.
+SANITIZE ?=
+test-asan test-tsan: swift
+	@Tests/packages.sh $(TEST_PACKAGES)
+	swift build --build-tests </dev/null
+	@Tests/sanitizers/run.sh $(@:test-%=%) $(SANITIZE)
+
+# The logs are in .build/valgrind. Takes about five minutes.
+test-valgrind: swift
+	@Tests/packages.sh $(TEST_PACKAGES) valgrind
+	@test -n "$$AUTHCTL_BINARY" || $(MAKE) build
+	swift build --product DemoAPI </dev/null
+	@PYTHONDONTWRITEBYTECODE=1 python3 Tests/sanitizers/leaks.py --logs .build/valgrind \
+	  --authctl "$${AUTHCTL_BINARY:-.build/authctl}" --demo-api "$$(swift build --show-bin-path)/DemoAPI"
+
+# Prints a table. The inputs that were found are in .build/fuzz/found: put each into a unit test, and
+# fix what it shows. To run one: FUZZ_TARGET=json .build/fuzz/fuzz FILE
+# Linked by lld, as gold ends with an internal error at the debug information.
+TARGET ?=
+FUZZ := swift build --scratch-path .build/fuzz -c release --product fuzz \
+  -Xswiftc -enable-testing -Xswiftc -sanitize=fuzzer,address -Xcc -fsanitize=fuzzer-no-link,address \
+  -Xswiftc -use-ld=lld
+fuzz: swift
+	@Tests/packages.sh --check $(BUILD_PACKAGES)
+	AUTHCTL_FUZZ=1 $(FUZZ) </dev/null
+	@ln -sf "$$(AUTHCTL_FUZZ=1 $(FUZZ) --show-bin-path)/fuzz" .build/fuzz/fuzz
+	@Tests/Fuzz/run.sh .build/fuzz $(or $(TIME),300) $(TARGET)
+
+# Ratios of one run; they mean little on a busy machine. Takes about ten minutes; without root it
+# leaves out https and the distances. BENCH has groups and options for a run that is not written to
+# RESULTS.md: BENCH='--quick get_http', BENCH=--help.
+BENCH_PACKAGES := $(TEST_PACKAGES) time httpie gh oidc-agent-cli valgrind nginx-light gcc \
+  libc6-dev pkg-config
+BENCH ?=
 bench: build
 	@Tests/packages.sh $(BENCH_PACKAGES)
-	python3 Tests/Benchmarks/bench.py .build/authctl --write Tests/Benchmarks/RESULTS.md
+	@PYTHONDONTWRITEBYTECODE=1 python3 Tests/Benchmarks/bench.py .build/authctl \
+	  $(or $(BENCH),--write Tests/Benchmarks/RESULTS.md)
 
 test-keyrings: swift
 	@Tests/packages.sh $(KEYRING_PACKAGES)

@@ -43,11 +43,12 @@ let package = Package(
     .target(name: "CCrypto"),
     .target(name: "CCurl"),
     .target(name: "CJQ"),
+    .target(name: "CQRencode"),
     .target(name: "CSystem"),
     .target(name: "CLibsecret", cSettings: [.unsafeFlags(secretHeaders)]),
     .target(
       name: "AuthKit",
-      dependencies: ["CCrypto", "CCurl", "CJQ", "CLibsecret", "CSystem"],
+      dependencies: ["CCrypto", "CCurl", "CJQ", "CLibsecret", "CQRencode", "CSystem"],
       exclude: ["Profiles/Presets"],
       swiftSettings: strict + [importsSecretHeaders],
       plugins: ["EmbedPresets"]
@@ -77,5 +78,28 @@ let package = Package(
       exclude: ["Conversations"],
       swiftSettings: strict
     ),
+    // What the fuzzers do with an input, here with the files of their corpora.
+    .testTarget(
+      name: "FuzzTests", dependencies: ["AuthKit", "authctl"], path: "Tests/Fuzz",
+      exclude: ["Fuzz.swift", "corpus", "run.sh", "words"],
+      swiftSettings: strict + [importsSecretHeaders]),
   ]
 )
+
+// `make fuzz` builds the same files as a program of libFuzzer, which has the main function: then
+// authctl is a library.
+if Context.environment["AUTHCTL_FUZZ"] != nil,
+  let authctl = package.targets.first(where: { $0.name == "authctl" })
+{
+  package.targets.removeAll { $0.type == .executable || $0.type == .test }
+  package.targets += [
+    .target(
+      name: "authctl", dependencies: authctl.dependencies, exclude: ["Main.swift"],
+      swiftSettings: strict),
+    .executableTarget(
+      name: "fuzz", dependencies: ["AuthKit", "authctl"], path: "Tests/Fuzz",
+      exclude: ["CorpusTests.swift", "corpus", "run.sh", "words"],
+      swiftSettings: strict + [importsSecretHeaders]),
+  ]
+  package.products = [.executable(name: "fuzz", targets: ["fuzz"])]
+}

@@ -57,21 +57,23 @@ import='^\s*(@\S+\s+)*((public|package|internal|fileprivate|private)\s+)?import\
 # Doors.
 exit='(\bGlibc\.|(?<![\w.]))(_exit|exit|_Exit|quick_exit)\s*\('
 door 'libcurl is spoken to by these files of one room' "${import}CCurl\\b" \
-  Sources/AuthKit/HTTP/Curl/Curl*.swift Sources/AuthKit/HTTP/URL/WebURL.swift
+  Sources/AuthKit/HTTP/Curl/{Curl*,ConnectionAhead}.swift Sources/AuthKit/HTTP/URL/WebURL.swift
 door 'libsecret is spoken to by these files' "${import}CLibsecret\\b" \
   Sources/AuthKit/Stores/SecretService/SecretService{Bus,Prompt}.swift
 door 'libcrypto is called by these two files' "${import}CCrypto\\b" \
   Sources/AuthKit/Base/{Crypto,SigningKey}.swift
 door 'libjq is called by this one file' "${import}CJQ\\b" \
   Sources/AuthKit/Base/JSON/JQFilter.swift
+door 'libqrencode is called by this one file' "${import}CQRencode\\b" \
+  Sources/AuthKit/Base/QRPicture.swift
 door 'TOML is read and edited by this one file' '\bTOML(Parser|Edit)\.' \
   Sources/AuthKit/Profiles/TOMLDocument.swift Sources/AuthKit/Profiles/TOML/TOMLEdit.swift
 never 'the TOML reader could be lifted out: it knows no type of another room' \
   '\b(Failure|JSON\w+|DisplayText|Secret|Profile\w*|import)\b' Sources/AuthKit/Profiles/TOML
 door 'libraries are opened by the C targets' '\bdlopen\s*\(' \
-  Sources/C{Crypto,Curl,JQ,Libsecret}/shim.c
+  Sources/C{Crypto,Curl,JQ,Libsecret,QRencode}/shim.c
 door 'a function of C has its prototype of a header: by CSystem, or in a C target' '\bdlsym\s*\(' \
-  Sources/C{Crypto,Curl,JQ,Libsecret}/shim.c
+  Sources/C{Crypto,Curl,JQ,Libsecret,QRencode}/shim.c
 never 'the status of a child is read by CSystem' '\bstatus\s*(&\s*0x|>>)' Sources
 door 'the one exit is in Main.swift' "$exit" \
   Sources/authctl/Main.swift
@@ -89,9 +91,9 @@ door 'the clock is read in Clock.swift' \
 door "authctl's own variables are listed in Variable.swift" '"AUTHCTL_\w*"' \
   Sources/AuthKit/Base/Variable.swift
 # Time limits that no test sets.
-door 'time limits are kept by the store and by password commands; waits are timed by Clock.uptime' \
-  'CLOCK_MONOTONIC|ContinuousClock|SuspendingClock' Sources/authctl/System/Clock.swift \
-  Sources/AuthKit/Stores/SecretService/SecretServiceBus.swift Sources/authctl/System/SecretCommand.swift
+door 'time limits are kept with MonotonicClock.swift' \
+  'CLOCK_MONOTONIC|ContinuousClock|SuspendingClock' Sources/AuthKit/Base/MonotonicClock.swift \
+  Sources/AuthKit/Base/BackgroundThread.swift
 door 'questions are asked by Terminal.swift' '"/dev/tty"|\btcsetattr\s*\(|\bgetpass\s*\(' \
   Sources/authctl/System/Terminal.swift
 # All output to a terminal passes StandardStream or Terminal (rule B4). The other files only inspect

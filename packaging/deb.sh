@@ -62,7 +62,7 @@ Maintainer: $maintainer <$email>
 Installed-Size: $(du -k -s --apparent-size "$root/usr" | cut -f 1)
 Depends: ${linked#shlibs:Depends=}, libcurl4, libsecret-1-0, libssl3
 Recommends: ca-certificates, libjq1
-Suggests: gnome-keyring | kwalletmanager | keepassxc
+Suggests: gnome-keyring | kwalletmanager | keepassxc, libqrencode4
 Conflicts: authd
 Description: sign in to an HTTP API once, then send requests
  authctl signs in to an HTTP API, stores the session in the keyring, renews it

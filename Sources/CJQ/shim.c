@@ -19,7 +19,7 @@ static void fail(void) {
 }
 
 // Not unsetenv(3), which moves the variables of the environment that other threads may be reading:
-// they find either the old list or the new one.
+// they find either the old list or the new one, whole.
 static int hide_home(void) {
   size_t count = 0, kept = 0;
   while (environ[count] != NULL) count++;
@@ -27,7 +27,7 @@ static int hide_home(void) {
   if (list == NULL) return 0;
   for (size_t i = 0; i < count; i++)
     if (strncmp(environ[i], "HOME=", 5) != 0) list[kept++] = environ[i];
-  environ = list;
+  __atomic_store_n(&environ, list, __ATOMIC_RELEASE);
   return 1;
 }
 

@@ -7,9 +7,12 @@
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 
 const int authctl_O_TMPFILE = O_TMPFILE;
+const int authctl_stream_socket = SOCK_STREAM | SOCK_CLOEXEC;
+const int authctl_waitless_stream_socket = SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK;
 
 static int argument_count;
 static char **arguments;

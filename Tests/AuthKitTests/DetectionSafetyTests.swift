@@ -64,6 +64,19 @@ import Testing
     #expect(throws: JSONError.self) { try openAPI(openAPI3(post("/login", nested(70)))) }
   }
 
+  /// Paths that all refer to one part, which is composed of itself, or very large: a few bytes each
+  /// would take minutes, or all memory.
+  @Test func partsThatEveryPathRefersTo() throws {
+    let paths = (0..<5000).map { ##""/a\##($0)":{"$ref":"#/x"}"## }.joined(separator: ",")
+    let properties = (0..<200).map { #""p\#($0)":{}"# }.joined(separator: ",")
+    let circle = ##""x":{"allOf":[{"$ref":"#/x"},{"$ref":"#/x"}],"properties":{\##(properties)}}"##
+    let composed = try #require(try openAPI(openAPI3(paths, circle)))
+    #expect(composed.operations.count <= 10_000)
+    let members = (0..<50_000).map { #""m\#($0)":0"# }.joined(separator: ",")
+    let large = try #require(try openAPI(openAPI3(paths, "\"x\":{\(members)}")))
+    #expect(large.operations.isEmpty && large.described.isEmpty)
+  }
+
   @Test func longChainsOfReferences() throws {
     for (length, expected) in [(3, ["json /login username password"]), (1000, [])] {
       let schemas = (0..<length).map {

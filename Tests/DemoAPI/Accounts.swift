@@ -24,7 +24,8 @@ actor Accounts {
     let family: String
     /// nil: never expires.
     var expires: Date?
-    var isUsed = false
+    /// When a refresh token was used up.
+    var used: Date?
     var isExpired: Bool { expires.map { $0 <= Date() } ?? false }
   }
 
@@ -40,8 +41,8 @@ actor Accounts {
   private var users: [String: User] = [:]
   private var accessTokens: [String: Token] = [:]
   private var refreshTokens: [String: Token] = [:]
-  /// Families that were signed out; a token added to one of them later is invalid.
-  private var revoked: Set<String> = []
+  /// A token added to one of them later is invalid.
+  private(set) var ended = EndedFamilies()
 
   init() {
     for (id, (name, email, password)) in [
@@ -90,7 +91,7 @@ actor Accounts {
 
   func holder(of token: String?, _ dialect: Dialect) -> Holder {
     guard let token, let found = accessTokens[token], found.dialect == dialect,
-      !revoked.contains(found.family), let user = users[found.email]
+      !ended.contains(found.family), let user = users[found.email]
     else { return .unknown }
     return found.isExpired ? .expired : .valid(user, found)
   }
@@ -101,7 +102,7 @@ actor Accounts {
   ) -> (text: String, expires: Date?) {
     let old = accessTokens.first {
       $0.value.dialect == dialect && $0.value.email == user.email && !$0.value.isExpired
-        && !revoked.contains($0.value.family)
+        && !ended.contains($0.value.family)
     }
     if let old { return (old.key, old.value.expires) }
     let expires = lifetime.map { Date(timeIntervalSinceNow: $0) }
@@ -133,16 +134,16 @@ actor Accounts {
     guard let token, let found = refreshTokens[token], found.dialect == dialect,
       let user = users[found.email]
     else { return .unknown }
-    if found.isUsed {
-      if killOnReuse { revoke(family: found.family) }
+    if let used = found.used {
+      if killOnReuse { ended.insert(found.family, of: found.email, .reuse, spent: used) }
       return .used
     }
-    if revoked.contains(found.family) { return .revoked }
+    if ended.contains(found.family) { return .revoked }
     if found.isExpired { return .expired }
-    if !reusable { refreshTokens[token]?.isUsed = true }
+    if !reusable { refreshTokens[token]?.used = Date() }
     return .good(user, found)
   }
 
-  /// Ends a sign-in with all its tokens.
-  func revoke(family: String) { revoked.insert(family) }
+  /// Ends the sign-in that a token comes from, with all its tokens.
+  func signOut(_ token: Token) { ended.insert(token.family, of: token.email, .signOut) }
 }

@@ -13,6 +13,7 @@ struct Control: Sendable {
     let fields = JSON(request.body)
     switch request.route {
     case "GET /count": return reply(.object(await recorder.counts.map { ($0, .int($1)) }))
+    case "GET /ended": return reply(.array(await accounts.ended.list + oauth.ended.list))
     case "GET /requests": return reply(.array(await recorder.requests))
     case "POST /misbehave":
       guard let fields, let trick = Trick(fields) else {

@@ -15,7 +15,7 @@ struct DemoDialect: Sendable {
     case "POST /refresh": await refresh(request)
     case "POST /logout":
       await signedIn(request) { _, token in
-        await accounts.revoke(family: token.family)
+        await accounts.signOut(token)
         return Answer(204, type: nil)
       }
     case "GET /me": await signedIn(request) { user, _ in reply(200, profile(user)) }
@@ -246,7 +246,7 @@ struct DemoDialect: Sendable {
     URL of the sign-in page. GET /oauth-settings lists the switches that make the server misbehave;
     POST /oauth-settings {"NAME": VALUE} sets them, and POST /reset resets them.
 
-    For tests: GET /count   GET /requests   POST /misbehave   POST /expire
+    For tests: GET /count   GET /requests   GET /ended     POST /misbehave   POST /expire
                POST /reset  POST /raw       GET /raw/seen
 
     """

@@ -12,8 +12,7 @@ actor OAuth {
   var pushed: [String: (form: Form, expires: Date)] = [:]
   var tokens: [String: Token] = [:]
   var devices: [String: Device] = [:]
-  /// The families of revoked tokens.
-  var revoked: Set<String> = []
+  var ended = EndedFamilies()
   /// The `jti` of all assertions and proofs so far.
   var seen: Set<String> = []
   var nonces: Set<String> = []
@@ -61,6 +60,9 @@ actor OAuth {
     var jkt: String?
     let since = Int(Date().timeIntervalSince1970)
 
+    /// The user's e-mail address, or the subject.
+    var account: String { user?.email ?? subject }
+
     /// Whether the authorization request named every resource in `form`. If it named none, the
     /// token is issued anyway; with `resource_required` the API rejects it.
     func covers(_ form: Form) -> Bool {
@@ -73,14 +75,15 @@ actor OAuth {
     let redirect: String
     let challenge: String?
     let expires = Date(timeIntervalSinceNow: 60)
-    var isUsed = false
+    var used: Date?
   }
 
   struct Token: Sendable {
     let grant: Grant
     let isRefresh: Bool
     var expires: Date
-    var isUsed = false
+    /// When a refresh token was used up.
+    var used: Date?
   }
 
   func answer(_ request: Request) async -> Answer? {

@@ -134,7 +134,7 @@ extension OAuth {
     }
     let text = try form.needed("token")
     if let token = tokens[text], token.grant.client == client.id {
-      if token.isRefresh { revoked.insert(token.grant.family) }
+      if token.isRefresh { ended.insert(token.grant.family, of: token.grant.account, .signOut) }
       tokens[text] = nil
     }
     return Answer(200, type: nil)

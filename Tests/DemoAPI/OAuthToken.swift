@@ -92,9 +92,9 @@ extension OAuth {
     guard let code = codes[text], code.grant.client == client.id else {
       throw OAuthError("invalid_grant", "This code is unknown.")
     }
-    codes[text]?.isUsed = true
-    if code.isUsed {
-      revoked.insert(code.grant.family)
+    codes[text]?.used = Date()
+    if let used = code.used {
+      ended.insert(code.grant.family, of: code.grant.account, .reuse, spent: used)
       throw OAuthError("invalid_grant", "This code was used; its tokens are revoked.")
     }
     guard code.expires > Date() else { throw OAuthError("invalid_grant", "The code has expired.") }
@@ -126,11 +126,13 @@ extension OAuth {
       throw OAuthError("invalid_grant", "This refresh token is unknown.")
     }
     let grant = token.grant
-    if token.isUsed {
-      if settings.flag("reuse_kills") { revoked.insert(grant.family) }
+    if let used = token.used {
+      if settings.flag("reuse_kills") {
+        ended.insert(grant.family, of: grant.account, .reuse, spent: used)
+      }
       throw OAuthError("invalid_grant", "This refresh token was already used.")
     }
-    guard !revoked.contains(grant.family), token.expires > Date() else {
+    guard !ended.contains(grant.family), token.expires > Date() else {
       throw OAuthError("invalid_grant", "This refresh token is revoked or expired.")
     }
     guard grant.jkt == nil || grant.jkt == key else {
@@ -144,7 +146,7 @@ extension OAuth {
       throw OAuthError("invalid_target", "The authorization request did not name this resource.")
     }
     let rotate = settings.flag("rotate")
-    if rotate { tokens[text]?.isUsed = true }
+    if rotate { tokens[text]?.used = Date() }
     return answer(grant, scope, place, refresh: rotate ? newRefresh(grant) : nil, isRefresh: true)
   }
 
@@ -181,8 +183,8 @@ extension OAuth {
 
   /// A token that is valid now.
   func live(_ text: String?) -> Token? {
-    guard let text, let token = tokens[text], token.expires > Date(), !token.isUsed,
-      !revoked.contains(token.grant.family)
+    guard let text, let token = tokens[text], token.expires > Date(), token.used == nil,
+      !ended.contains(token.grant.family)
     else { return nil }
     return token
   }

@@ -18,7 +18,7 @@ struct RailsSelfie: Sendable {
     case "GET /api/get_token": await withKey(request) { _ in await renew(request) }
     case "GET /api/clear_token":
       await signedIn(request) { _, token in
-        await accounts.revoke(family: token.family)
+        await accounts.signOut(token)
         return status(200, "Token cleared")
       }
     case "GET /api/get_photos":

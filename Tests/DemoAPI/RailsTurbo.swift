@@ -12,7 +12,7 @@ struct RailsTurbo: Sendable {
     case "POST /api/auth": return await signIn(request)
     case "DELETE /api/auth":
       guard case .valid(let user, let token) = await holder(request) else { return refused }
-      await accounts.revoke(family: token.family)
+      await accounts.signOut(token)
       await accounts.forgetRememberCookies(of: user.email)
       return Answer(204, type: nil, headers: [sessionCookie(nil)])
     case "GET /api/me":

@@ -21,10 +21,13 @@ import sys
 import tempfile
 import time
 
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE + "/../world")
+
 import checks
 import plan
 import scenarios
-import world
+from traced import TracedWorld
 
 OUTCOMES = ["done", "failed", "killed", "no memory", "loader's", "library's",
             "program's", "unreal", "not reached", "crashed", "hung"]
@@ -51,14 +54,12 @@ def main():
     with contextlib.ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory())
         shim = folder + "/short_write.so"
-        here = os.path.dirname(os.path.abspath(__file__))
-        subprocess.run(["clang", "-shared", "-fPIC", "-O1", "-o", shim, here + "/short_write.c"],
+        subprocess.run(["clang", "-shared", "-fPIC", "-O1", "-o", shim, HERE + "/short_write.c"],
                        check=True)
         worlds = queue.SimpleQueue()
         for _ in range(options.jobs):
             worlds.put(stack.enter_context(
-                world.World(os.path.abspath(options.authctl), os.path.abspath(options.demo_api),
-                            shim)))
+                TracedWorld(options.authctl, options.demo_api, shim)))
         log = stack.enter_context(open(options.log or os.devnull, "w"))
         report = Report(log)
         pool = concurrent.futures.ThreadPoolExecutor(options.jobs)

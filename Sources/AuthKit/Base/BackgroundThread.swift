@@ -1,3 +1,4 @@
+internal import CSystem
 internal import Glibc
 
 /// Work that starts on a separate thread, before its result is needed. What it uses belongs to that
@@ -38,11 +39,17 @@ final class BackgroundThread {
   }
 
   /// Waits until the work is done.
-  func wait() { wait(by: { pthread_join($0, nil) }) }
+  func wait() {
+    if isRunning { isRunning = pthread_join(thread, nil) != 0 }
+  }
 
-  /// Waits with `join`, which returns 0 when the thread has ended; returns false when it has not.
-  @discardableResult func wait(by join: (pthread_t) -> Int32) -> Bool {
-    if isRunning { isRunning = join(thread) != 0 }
+  /// Waits until the work is done, for at most `seconds`; returns whether it is.
+  func wait(seconds: Double) -> Bool {
+    guard isRunning else { return true }
+    let end = MonotonicClock.now() + seconds
+    let whole = end.rounded(.down)
+    var time = timespec(tv_sec: Int(whole), tv_nsec: Int((end - whole) * 1e9))
+    isRunning = authctl_clockjoin(thread, CLOCK_MONOTONIC, &time) != 0
     return !isRunning
   }
 

@@ -2,8 +2,8 @@
 package enum Suggestion: Equatable, Sendable {
   /// Signs in to a profile, as `account` if given.
   case login(_ profile: String, account: String? = nil)
-  /// Signs in for a scope that the session lacks.
-  case loginForScope(_ profile: String, _ scope: String?)
+  /// Signs in for a scope that the session lacks, as `account` if given.
+  case loginForScope(_ profile: String, _ scope: String?, account: String? = nil)
   /// Signs in again in the way that the server requires (RFC 9470).
   case loginAgain(_ profile: String, acrValues: String?, maxAge: String?)
   /// Signs in to an API without a profile.
@@ -30,8 +30,9 @@ package enum Suggestion: Equatable, Sendable {
     switch self {
     case .login(let profile, let account):
       ["login", "-p", profile] + (account.map { ["-u", $0] } ?? [])
-    case .loginForScope(let profile, let scope):
-      ["login", "-p", profile, "--scope", scope ?? "SCOPE"]
+    case .loginForScope(let profile, let scope, let account):
+      ["login", "-p", profile] + (account.map { ["-u", $0] } ?? [])
+        + ["--scope", scope ?? "SCOPE"]
     case .loginAgain(let profile, let acrValues, let maxAge):
       ["login", "-p", profile] + (acrValues.map { ["--acr-values", $0] } ?? [])
         + (maxAge.map { ["--max-age", $0] } ?? [])

@@ -48,7 +48,7 @@ package struct Detector {
   ///
   /// - Throws: the failure of the first request, when the API cannot be reached.
   package mutating func run() throws(Failure) -> Detection {
-    var marks = Fingerprint.all()
+    var marks = Fingerprint.all().filter { $0.endpoint == nil }
     try ask("/")
     try lookForResource(named: "/")
     look(for: &marks, at: "GET /")

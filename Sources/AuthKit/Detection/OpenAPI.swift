@@ -31,10 +31,16 @@ struct OpenAPI {
   private final class Found {
     var paths: [(path: String, item: JSONValue)]?
     var references: [String: JSONValue] = [:]
+    /// How many parts of composed schemas may still be read: a few bytes of references in a circle
+    /// name the same parts from everywhere.
+    var parts = 10_000
   }
 
   /// The maximum number of references followed: each may lead through the whole document.
   private static let mostReferences = 1000
+  /// The maximum number of members of what a reference names; a schema has few, and each is compared
+  /// wherever it is named.
+  private static let mostMembers = 100
 
   private let root: JSONValue
   private let found = Found()
@@ -141,7 +147,7 @@ struct OpenAPI {
   var operations: [(method: String, path: String)] {
     paths.flatMap { path, item -> [(method: String, path: String)] in
       guard case .object(let members) = item else { return [] }
-      return members.map { ($0.key.asciiLowercased, path) }
+      return members.prefix(20).map { ($0.key.asciiLowercased, path) }
     }
   }
 
@@ -244,15 +250,21 @@ struct OpenAPI {
     guard value["allOf"] != nil else { return value }
     // A schema composed of several has the properties of all.
     var members: [(key: String, value: JSONValue)] = []
+    var names: Set<[UInt8]> = []
     var required: [JSONValue] = []
     var waiting = [value]
     // Bounded, because schemas may refer to each other in a circle.
     for _ in 0..<200 {
-      guard members.count <= 200, let part = waiting.popLast().map(target) else { break }
-      if case .object(let own)? = part["properties"] {
-        members += own.filter { property in !members.contains { $0.key == property.key } }
+      guard found.parts > 0, members.count <= 200, let part = waiting.popLast().map(target) else {
+        break
       }
-      if case .array(let own)? = part["required"] { required += own }
+      found.parts -= 1
+      if case .object(let own)? = part["properties"] {
+        for property in own.prefix(200) where names.insert(Array(property.key.utf8)).inserted {
+          members.append(property)
+        }
+      }
+      if case .array(let own)? = part["required"] { required += own.prefix(200) }
       if case .array(let further)? = part["allOf"] { waiting += further.prefix(50).reversed() }
     }
     return .object([("properties", .object(members)), ("required", .array(required))])
@@ -273,7 +285,8 @@ struct OpenAPI {
       found.references.count < Self.mostReferences
     else { return .null }
     let pointer = String(decoding: reference.utf8.dropFirst(), as: UTF8.self)
-    let value = (try? root.at(pointer)) ?? .null
+    var value = (try? root.at(pointer)) ?? .null
+    if case .object(let members) = value, members.count > Self.mostMembers { value = .null }
     found.references[reference] = value
     return value
   }

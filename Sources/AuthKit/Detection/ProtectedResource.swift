@@ -47,11 +47,9 @@ extension Detector {
       let text = challenge["resource_metadata"]
     else { return }
     guard let url = try? WebURL(text, from: .server), url.origin == base.origin else {
-      detection.findings.append(
-        Finding(
-          .possible, at: path, "names metadata that authctl does not request",
-          why: "resource_metadata (RFC 9728) is not on this origin: \(Self.shown(text))"))
-      return
+      return addPossible(
+        path, "names metadata that authctl does not request",
+        why: "resource_metadata (RFC 9728) is not on this origin: \(Self.shown(text))")
     }
     let place = url.path + (url.query.map { "?" + $0 } ?? "")
     try ask(place)
@@ -73,10 +71,9 @@ extension Detector {
       try ask(place)
       guard let issuer = answers[place]?.json?["issuer"]?.text else { continue }
       guard let url = try? WebURL(issuer, from: .server), url.origin == base.origin else {
-        detection.findings.append(
-          Finding(
-            .possible, at: place, "names the issuer \(Self.shown(issuer))",
-            why: "not on this origin (RFC 8414, section 3.3); if it signs in: --issuer"))
+        addPossible(
+          place, "names the issuer \(Self.shown(issuer))",
+          why: "not on this origin (RFC 8414, section 3.3); if it signs in: --issuer")
         continue
       }
       add(issuer, at: place, why: "metadata of an authorization server (RFC 8414)", [])
@@ -87,12 +84,9 @@ extension Detector {
     guard let document = answers[place]?.json, case .object = document else { return }
     guard let found = ProtectedResource(document, for: base) else {
       guard let resource = document["resource"]?.text else { return }
-      detection.findings.append(
-        Finding(
-          .possible, at: place,
-          "describes \(Self.shown(resource))",
-          why: "not this API, or without an authorization server (RFC 9728, section 3.3)"))
-      return
+      return addPossible(
+        place, "describes \(Self.shown(resource))",
+        why: "not this API, or without an authorization server (RFC 9728, section 3.3)")
     }
     // What the API asks for now comes before all that it has.
     let scope = scope ?? found.scope
@@ -103,6 +97,10 @@ extension Detector {
         + (found.bindsTokens ? [("oauth.dpop", true)] : []))
   }
 
+  private mutating func addPossible(_ place: String, _ summary: String, why: String) {
+    detection.findings.append(Finding(.possible, at: place, summary, why: why))
+  }
+
   private mutating func add(
     _ issuer: String, at place: String, why: String, _ more: [(key: String, value: JSONValue)]
   ) {
@@ -110,20 +108,18 @@ extension Detector {
       .certain, at: place, "signs in with OAuth 2.0 at \(Self.shown(issuer))", why: why)
     finding.settings = [("oauth.issuer", .string(issuer))] + more
     let path = base.path.withoutTrailingSlashes
-    if let parent = Self.parent(ofEndpoint: path) {
-      finding.settings.insert(("preset", "mcp"), at: 0)
-      finding.settings.insert(("url", .string(base.origin.description + parent)), at: 0)
+    let endpoints = Fingerprint.all().filter { mark in
+      mark.endpoint.map { path.utf8.suffix($0.utf8.count).elementsEqual($0.utf8) } ?? false
+    }
+    if let product = endpoints.first, let endpoint = product.endpoint {
+      let url = base.origin.description + path.dropLast(endpoint.count)
+      finding.settings.insert(
+        contentsOf: [("url", .string(url)), ("preset", .string(product.preset))], at: 0)
     }
     detection.findings.append(finding)
   }
 
   private static func shown(_ url: String) -> String {
     DisplayText.oneLine(Redactor.withoutQuery(url), limit: 80)
-  }
-
-  /// The path above that of an MCP server, which is a single endpoint; nil for an API.
-  private static func parent(ofEndpoint path: String) -> String? {
-    let name = "/mcp"
-    return path.utf8.suffix(4).elementsEqual(name.utf8) ? String(path.dropLast(4)) : nil
   }
 }

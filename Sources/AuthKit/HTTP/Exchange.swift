@@ -110,6 +110,7 @@ package struct Exchange {
   /// once (RFC 9449, section 9). The token is not refused then.
   private mutating func asksForNonce(_ head: ResponseHead) throws(Failure) -> Bool {
     guard let (maker, token) = credential?.proof else { return false }
+    if let failure = ProofOfPossession.invalidProof(head, at: request.url) { throw failure }
     guard head.asksForNonce else {
       maker.keepNonce(of: head, from: request.url, token: token, used: nonce)
       return false

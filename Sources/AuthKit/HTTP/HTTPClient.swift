@@ -46,6 +46,7 @@ package final class HTTPClient {
   private let trace: ((String) -> Void)?
   let warn: (String) -> Void
   private var curl: CurlClient?
+  private var ahead: ConnectionAhead?
   private var hasWarnedOfCookies = false
   private var madeHeaders: [WireHeader]?
   /// The certificate authorities to trust; looked up once for all requests.
@@ -312,6 +313,20 @@ package final class HTTPClient {
 
   // MARK: - The wire
 
+  /// Begins to connect to the API, for the first request to it. Does nothing where another thing than
+  /// the URL of the profile decides where a connection goes, or if the API is on this machine.
+  package func connectAhead() {
+    guard !base.isLoopback, let settings = try? settings(carryingSecretsTo: base),
+      settings.proxy?.isEmpty ?? !Proxies.areSet(in: environment),
+      settings.unixSocket == nil, settings.resolve.isEmpty, settings.connectTo.isEmpty,
+      settings.family == .any,
+      // 0 is libcurl's own limit, of which no part can be taken.
+      settings.connectTimeout > 0
+    else { return }
+    ahead = ConnectionAhead(
+      to: base, seconds: min(settings.connectTimeout, options.totalTimeout ?? .infinity))
+  }
+
   /// Sends `request` and collects its answer.
   private func answer(
     to request: WireRequest, _ settings: TransferSettings,
@@ -334,6 +349,11 @@ package final class HTTPClient {
     // A connection without certificate verification is never reused.
     if curl == nil || settings.insecure { curl = try CurlClient() }
     guard let curl else { return }
+    var settings = settings
+    if let ahead, ahead.origin == request.url.origin {
+      self.ahead = nil
+      settings.wait(for: ahead)
+    }
     try curl.send(request, settings: settings, onHead: onHead, onBody: onBody)
     if settings.insecure { self.curl = nil }
   }

@@ -99,6 +99,21 @@ package final class ProofOfPossession {
     return failure
   }
 
+  /// Returns the failure for an API that refuses the proof itself (RFC 9449, section 7.1): the token
+  /// may be good, so it is not renewed. nil for other answers.
+  static func invalidProof(_ head: ResponseHead, at url: WebURL) -> Failure? {
+    guard head.status == 401, head.tokenChallenge?["error"] == "invalid_dpop_proof" else {
+      return nil
+    }
+    var failure = Failure(
+      .clientError,
+      "HTTP 401: \(url.origin) refused the proof of possession (invalid_dpop_proof)",
+      hint: "compare the clocks here and on the server")
+    failure.status = 401
+    failure.url = Redactor.withoutQuery(url.text)
+    return failure
+  }
+
   /// An authorization server and an API may share an origin; their nonces differ (section 9).
   private static func server(of url: WebURL, _ token: SharedSecret?) -> String {
     url.origin.description + (token == nil ? "" : " API")

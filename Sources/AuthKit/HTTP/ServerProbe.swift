@@ -108,6 +108,11 @@ package enum Proxies {
     }
   }
 
+  /// Whether a variable names a proxy.
+  static func areSet(in environment: [String: String]) -> Bool {
+    variables(of: environment).contains { $0.name.asciiLowercased != "no_proxy" }
+  }
+
   /// Whether any program may read a proxy from the variable, also one that libcurl ignores, such as
   /// `FTP_PROXY`.
   static func isVariable(_ name: String) -> Bool {

@@ -39,6 +39,8 @@ package struct TransferSettings {
   var unixSocket: String?
   var family = AddressFamily.any
   var httpVersion = HTTPVersion.best
+  /// A connection to use, which is established.
+  private(set) var ahead: ConnectionAhead?
   /// Whether to refuse every peer except this machine (rule A7).
   package var peerMustBeLoopback = false
   /// Receives libcurl's own remarks, with `-vv`.
@@ -59,6 +61,17 @@ package struct TransferSettings {
   var onFacts: ((TransferFacts) -> Void)?
 
   init() {}
+
+  /// Waits for `connection` as long as a connection may take; libcurl has the rest of that time.
+  mutating func wait(for connection: ConnectionAhead) {
+    let start = MonotonicClock.now()
+    if connection.wait(seconds: min(connectTimeout, totalTimeout ?? .infinity)) {
+      ahead = connection
+    }
+    let waited = MonotonicClock.now() - start
+    connectTimeout = max(0.001, connectTimeout - waited)
+    totalTimeout = totalTimeout.map { max(0.001, $0 - waited) }
+  }
 
   /// Adapts the settings to a request of the recipe, which the user did not ask to see.
   mutating func setPrivate() {

@@ -87,9 +87,7 @@ package struct AuthorizationRequest {
     // The client's own request names the client.
     let call = client.settings.clientRequest(
       to: endpoint, query.filter { $0.0 != "client_id" }.map { ($0.0, [.text($0.1)]) })
-    let answer = try client.send(call)
-    try client.api.refuse(
-      answer, of: call, what: "the sign-in", refused: answer.recipe.refused)
+    let answer = try client.prepare(by: call)
     guard let reference = try answer.value(at: [.pointer("/request_uri")])?.text else {
       throw client.api.notUnderstood(answer, "no request_uri in the answer to the pushed request")
     }

@@ -4,7 +4,7 @@ package struct DeviceAuthorization {
   package let page: WebURL
   /// The code to enter there: letters, digits and dashes.
   package let userCode: String
-  /// The page that has the code already; nil without one.
+  /// The page that has the code already, at the origin of `page`; nil without one.
   package let completePage: WebURL?
   /// When the codes expire.
   package let expiresAt: Timestamp
@@ -17,12 +17,8 @@ package struct DeviceAuthorization {
   /// - Throws: `answer_not_understood` for a page or code that may not be shown (rule B16); as
   ///   `OAuthClient.signIn`.
   package init(_ client: OAuthClient) throws(Failure) {
-    let api = client.api
     _ = try client.server.url(of: .deviceAuthorization, for: "a sign-in with a code")
-    let call = client.settings.deviceRequest
-    let answer = try client.send(call)
-    try api.refuse(answer, of: call, what: "the sign-in", refused: answer.recipe.refused)
-    try self.init(answer, api)
+    try self.init(try client.prepare(by: client.settings.deviceRequest), client.api)
   }
 
   /// Reads the answer to the request that starts the sign-in.
@@ -55,7 +51,8 @@ package struct DeviceAuthorization {
     deviceCode = SharedSecret(device)
     userCode = user
     self.page = page
-    completePage = try text("verification_uri_complete").flatMap(Self.page)
+    let complete = try text("verification_uri_complete").flatMap(Self.page)
+    completePage = complete?.origin == page.origin ? complete : nil
     interval = min(60, max(1, try number("interval") ?? 5))
     let life = min(1800, max(1, try number("expires_in") ?? 1800))
     expiresAt = Timestamp(seconds: api.clock().seconds + life)

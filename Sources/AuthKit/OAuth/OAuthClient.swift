@@ -66,6 +66,9 @@ package struct OAuthClient {
     if settings.bindsTokens { credential[.proofKey] = try ProofOfPossession.newKey() }
   }
 
+  /// The method by which the client proves who it is, by its name in profiles.
+  package var method: String? { notes[OAuthSettings.clientMethod.member] }
+
   /// What proves that this client has the key that its tokens will be bound to; nil without a key.
   func proof() throws(Failure) -> ProofOfPossession? { try api.proof(for: credential) }
 
@@ -190,6 +193,15 @@ package struct OAuthClient {
     return try api.send(call, values: all)
   }
 
+  /// Sends a request that comes before that for tokens, and returns the answer.
+  ///
+  /// - Throws: as `signIn`.
+  func prepare(by call: RecipeRequest) throws(Failure) -> RecipeResponse {
+    let answer = try send(call)
+    try api.refuse(answer, of: call, what: "the sign-in", refused: answer.recipe.refused)
+    return answer
+  }
+
   /// Returns the session in the answer to a token request.
   func signedIn(
     _ answer: RecipeResponse, _ grant: OAuthSettings.Grant, account: String?, known: String?,
@@ -215,7 +227,7 @@ package struct OAuthClient {
     }
     guard var signedIn = found else {
       throw api.notUnderstood(
-        answer, "no token in the answer to \(api.named(call))", hint: api.howToPlaceToken)
+        answer, "no token in the answer to \(api.named(call, answer))", hint: api.howToPlaceToken)
     }
     try complete(&signedIn.session, grant)
     return signedIn
@@ -253,18 +265,35 @@ package struct OAuthClient {
     session.refreshable = api.canRefresh(session)
   }
 
+  /// Returns the scopes that were asked for and not granted (RFC 6749, section 5.1).
+  ///
+  /// Some servers grant `openid` and `offline_access` without saying so: their tokens are there.
+  package func ungrantedScopes(of session: Session) -> [String] {
+    let wanted = (settings.scope ?? "").utf8.split(separator: UInt8(ascii: " "))
+    return wanted.map { String(decoding: $0, as: UTF8.self) }.filter { scope in
+      switch scope {
+      case "openid" where session.idTokenClaims != nil: false
+      case "offline_access" where session.refreshable: false
+      default: !session.hasScope(scope)
+      }
+    }
+  }
+
   /// The account of a server that tells no name: tokens are not asked for again for want of one.
   private static let unnamedAccount = "default"
 
-  /// Returns the account of tokens without an ID token: a client that signs in as itself has its
-  /// ID, a person what userinfo says.
+  /// Returns the account that the answer with the tokens does not name: a client that signs in as
+  /// itself has its ID, a person what userinfo says, or else the subject of the ID token.
   private func name(
     of tokens: RecipeClient.Tokens, _ grant: OAuthSettings.Grant
   ) throws(Failure) -> String? {
     if grant == .clientCredentials { return clientID }
-    guard server.endpoints[.userinfo] != nil else { return nil }
+    guard server.endpoints[.userinfo] != nil else { return tokens.subject }
     let answer = try send(OAuthSettings.userinfoRequest, tokens.values)
-    guard (200...299).contains(answer.head.status) else { return nil }
-    return try answer.value(at: api.profile.recipe.session.account)?.scalarText
+    // Claims about another subject are not used (OpenID Connect Core 1.0, section 5.3.2).
+    guard (200...299).contains(answer.head.status),
+      tokens.subject.map({ answer.json?["sub"] == .string($0) }) ?? true
+    else { return tokens.subject }
+    return try answer.value(at: api.profile.recipe.session.account)?.scalarText ?? tokens.subject
   }
 }

@@ -140,14 +140,10 @@ extension OAuthSettings {
 
   /// A request that ends a token (RFC 7009, section 2.1).
   private func revocation(of token: Template.Name) -> RecipeRequest {
-    var call = clientRequest(
+    clientRequest(
       to: .revocation,
-      [("token", [.value(token)]), ("token_type_hint", [.text(token.description)])])
-    if case .object(let fields)? = call.body {
-      call.body = .object(
-        fields + [.init(name: "client_secret", value: .literal(""), if: Self.noSecret)])
-    }
-    return call
+      [("token", [.value(token)]), ("token_type_hint", [.text(token.description)])],
+      more: [.init(name: "client_secret", value: .literal(""), if: Self.noSecret)])
   }
 
   /// Which token is wanted: its scope and its audience.
@@ -165,7 +161,7 @@ extension OAuthSettings {
   /// servers require `client_id` beside HTTP Basic too.
   package func clientRequest(
     to endpoint: Endpoint, _ fields: [(String, [Template.Piece])],
-    optional: [Template.Name] = []
+    optional: [Template.Name] = [], more: [RecipeRequest.Field] = []
   ) -> RecipeRequest {
     var call = RecipeRequest(endpoint: endpoint.name)
     call.asksForTokens = endpoint == .token
@@ -187,7 +183,7 @@ extension OAuthSettings {
       (fields + client).map { name, pieces in
         RecipeRequest.Field(
           name: name, value: .template(Template(pieces: pieces, optionalNames: mayLack)))
-      })
+      } + more)
     return call
   }
 }
@@ -202,7 +198,7 @@ extension SessionRecipe {
     }
     if !isSet("session.account") {
       account =
-        ["/email", "/preferred_username", "/sub"].map { .claim(of: "/id_token", $0) }
+        ["/email", "/preferred_username"].map { .claim(of: "/id_token", $0) }
         + ["/email", "/preferred_username", "/username", "/login", "/sub"].map { .pointer($0) }
     }
     keep.append(Extraction(name: OAuthSettings.idToken.member, place: .pointer("/id_token")))

@@ -48,6 +48,9 @@ package struct OAuthSettings: Sendable {
     /// By the client certificate of `[network]`, whose key is registered (RFC 8705, section 2.2).
     case selfSignedTLS = "self_signed_tls_client_auth"
 
+    /// Whether the client has a secret.
+    package var usesSecret: Bool { self == .basic || self == .post || self == .secretJWT }
+
     /// Whether the client shows a certificate to the authorization server.
     package var showsCertificate: Bool { self == .tls || self == .selfSignedTLS }
   }

@@ -88,6 +88,7 @@ enum ProfileSchema {
     Key(name: "detect.likely", kind: .flag), Key(name: "detect.path", kind: .text),
     Key(name: "detect.status", kind: .numbers),
     Key(name: "detect.when", kind: .texts), Key(name: "detect.text", kind: .texts),
+    Key(name: "detect.endpoint", kind: .text), Key(name: "detect.body", kind: .text),
   ]
 
   private static let callKeys: [Key] = [

@@ -340,7 +340,11 @@ extension SessionKeeper {
     if keepsCookies { for cookie in hops.newCookies { jar.store(cookie, now: clock()) } }
     let cookies = jar == session.cookies ? nil : jar
     var tokens: RecipeClient.Tokens?
+    var release: (() -> Void)?
+    defer { release?() }
     if profile.recipe.session.renewOnEveryResponse {
+      // The old values are dead: no signal may interrupt before the new ones are stored.
+      release = holdSignals()
       let answer = RecipeResponse(
         head: head, body: [], url: hops.url, of: profile, sentCookies: cookies ?? session.cookies)
       tokens = try api.tokens(in: answer)

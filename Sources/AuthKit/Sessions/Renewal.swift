@@ -91,6 +91,9 @@ extension SessionKeeper {
       switch try refreshed(stored, before: limit, onAnswer: hold) {
       case .fresh(let fresh): return .fresh(fresh)
       case .refused(let answer): refusal = answer
+      case .usedUp(let failure):
+        forgetRefreshToken(of: stored, reason)
+        throw failure
       }
       // Another process may have renewed it without our lock: read the store again before the
       // session is reported as expired.
@@ -109,6 +112,8 @@ extension SessionKeeper {
   enum Refreshed {
     case fresh(Session)
     case refused(RecipeResponse)
+    /// The server has replaced the refresh token, but its answer cannot be used.
+    case usedUp(Failure)
   }
 
   /// Sends the refresh. 503 is a temporary failure (RFC 9110, section 15.6.4), as during a restart:
@@ -137,20 +142,49 @@ extension SessionKeeper {
         continue
       }
       try api.refuse(answer, of: call, what: "to renew the session", refused: [])
-      guard let tokens = try api.tokens(in: answer) else {
-        throw api.notUnderstood(
-          answer, "no token in the answer to \(api.named(call))", hint: api.howToPlaceToken)
+      do throws(Failure) {
+        var fresh = try renewed(stored, by: answer, to: call)
+        fresh.refreshable = other == nil || api.canRefresh(fresh)
+        return .fresh(fresh)
+      } catch {
+        guard other == nil, replacesRefreshToken(of: stored, answer) else { throw error }
+        var failure = error
+        failure.message += "; the refresh token is used up, so sign in again"
+        let help = Suggestion.login(profile.name, account: stored.account)
+        failure.hint = failure.hint ?? help.command
+        return .usedUp(failure)
       }
-      if let subject = tokens.subject, let own = stored.subject,
-        !subject.utf8.elementsEqual(own.utf8)
-      {
-        throw api.notUnderstood(answer, "the renewed session belongs to another user")
-      }
-      var fresh = stored.renewed(with: tokens, now: clock())
-      fresh.refreshable = other == nil || api.canRefresh(fresh)
-      _ = try api.requestHeaders(api.values(of: fresh))
-      return .fresh(fresh)
     }
+  }
+
+  /// Returns `stored` with the tokens of `answer`.
+  ///
+  /// - Throws: `answer_not_understood` for tokens that it cannot use, or those of another user.
+  private func renewed(
+    _ stored: Session, by answer: RecipeResponse, to call: RecipeRequest
+  ) throws(Failure) -> Session {
+    guard let tokens = try api.tokens(in: answer) else {
+      throw api.notUnderstood(
+        answer, "no token in the answer to \(api.named(call, answer))", hint: api.howToPlaceToken)
+    }
+    if let subject = tokens.subject, let own = stored.subject,
+      !subject.utf8.elementsEqual(own.utf8)
+    {
+      throw api.notUnderstood(answer, "the renewed session belongs to another user")
+    }
+    let fresh = stored.renewed(with: tokens, now: clock())
+    _ = try api.requestHeaders(api.values(of: fresh))
+    return fresh
+  }
+
+  /// Whether `answer` has another refresh token: the one of `stored` is dead then, and to send it
+  /// again may end the tokens of other sessions (RFC 9700, section 4.14.2).
+  private func replacesRefreshToken(of stored: Session, _ answer: RecipeResponse) -> Bool {
+    guard let own = stored.values[.refreshToken],
+      let new = (try? answer.keptText(at: answer.recipe.refreshToken)) ?? nil
+    else { return false }
+    redactor.learn(new)
+    return !own.hasSameBytes(as: SharedSecret(new))
   }
 
   /// Returns the seconds that one sign-in request may take while the lock is held.
@@ -193,14 +227,20 @@ extension SessionKeeper {
       || answer.recipe.refused.contains(answer.head.status)
   }
 
-  /// Marks the session as expired for good: its refresh token is not tried again.
-  private func dead(_ used: Session, _ reason: Reason, _ answer: RecipeResponse) -> Failure {
+  /// Stores the session without its refresh token, which is not tried again.
+  private func forgetRefreshToken(of used: Session, _ reason: Reason) {
     var stored = used
     stored.values[.refreshToken] = nil
     stored.refreshable = false
     if reason == .rejected { stored.isRefused = true }
     try? write(stored)
-    var failure = expired(stored, reason, .renewalRefused)
+  }
+
+  /// Marks the session as expired for good.
+  private func dead(_ stored: Session, _ reason: Reason, _ answer: RecipeResponse) -> Failure {
+    forgetRefreshToken(of: stored, reason)
+    let code = (try? answer.errorCode())?.code
+    var failure = expired(stored, reason, .renewalRefused(code))
     let words = answer.words
     failure.server =
       [
@@ -270,6 +310,7 @@ extension SessionKeeper {
     switch try refreshed(stored, by: (call, values), before: limit, onAnswer: hold) {
     case .fresh(let fresh): return fresh
     case .refused(let answer): throw dead(stored, reason, answer)
+    case .usedUp(let failure): throw failure
     }
   }
 

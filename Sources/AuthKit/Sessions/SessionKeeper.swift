@@ -125,8 +125,8 @@ package final class SessionKeeper {
   package enum Obstacle {
     /// It cannot be renewed without the user.
     case noRenewal
-    /// The server refused the refresh token.
-    case renewalRefused
+    /// The server refused the refresh token, with this error code if it has one.
+    case renewalRefused(String?)
     /// The server refused the renewed token as well.
     case renewalUseless
     /// The server refused the client, with this error code; the refresh token may be good.
@@ -142,7 +142,9 @@ package final class SessionKeeper {
     fileprivate var cause: String {
       switch self {
       case .noRenewal: "it cannot be renewed"
-      case .renewalRefused: "the server refused to renew it"
+      case .renewalRefused(let code):
+        "the server refused to renew it"
+          + (code.map { " (\(DisplayText.oneLine($0, limit: 80)))" } ?? "")
       case .renewalUseless: "the server refused the renewed token too"
       case .clientRefused(let code):
         "the server refused this client (\(DisplayText.oneLine(code, limit: 80)))"
@@ -262,7 +264,10 @@ package final class SessionKeeper {
   package func unregister(_ session: Session) throws(Failure) {
     guard let call = profile.recipe.unregister, api.canFill(call, with: session) else {
       throw Failure(
-        .usage, "\(profile.name): authctl did not register the client of this session")
+        .usage,
+        profile.recipe.oauth?.isRegistered ?? false
+          ? "\(profile.name): no session has the token that ends the registration of the client"
+          : "\(profile.name): authctl did not register the client of this session")
     }
     let answer = try api.send(
       call, values: api.values(of: session), permitted: session.signInLimits)
@@ -311,7 +316,7 @@ package final class SessionKeeper {
       var failure = Failure(
         status >= 500 ? .serverError : .clientError,
         "\(profile.name): HTTP \(status) \(DisplayText.oneLine(answer.head.reason, limit: 60)): "
-          + api.named(call))
+          + api.named(call, answer))
       failure.server = answer.words
       failure.status = status
       failure.account = session.account
@@ -343,9 +348,12 @@ package final class SessionKeeper {
   private func renewInMemory(
     _ session: inout Session, before limit: Double
   ) throws(Failure) -> Bool {
-    guard canRefresh(session), case .fresh(let fresh) = try refreshed(session, before: limit)
-    else { return false }
-    session = fresh
+    guard canRefresh(session) else { return false }
+    switch try refreshed(session, before: limit) {
+    case .refused: return false
+    case .usedUp(let failure): throw failure
+    case .fresh(let fresh): session = fresh
+    }
     return true
   }
 }

@@ -15,7 +15,7 @@ extension SessionKeeper {
       call, values: api.values(of: session), permitted: session.signInLimits)
     try api.refuse(answer, of: call, what: "to introspect the token", refused: [])
     guard let about = answer.json else {
-      throw api.notUnderstood(answer, "no JSON in the answer to \(api.named(call))")
+      throw api.notUnderstood(answer, "no JSON in the answer to \(api.named(call, answer))")
     }
     return about
   }
@@ -35,6 +35,7 @@ extension SessionKeeper {
       throw Failure(.usage, "\(profile.name): this profile has no whoami request")
     }
     let answer = try ask(call, session)
+    if let failure = lacksOpenID(session, call, answer) { throw failure }
     let isSuccess = (200...299).contains(answer.head.status)
     // Some servers answer 200 to everyone and report only in the body that no one is signed in.
     if isSuccess, try answer.saysNo() || answer.json.map(Self.isNobody) ?? false {
@@ -43,10 +44,38 @@ extension SessionKeeper {
     try api.refuse(answer, of: call, what: "the whoami request", refused: [])
     guard let user = answer.json else {
       throw api.notUnderstood(
-        answer, "no JSON in the answer to \(api.named(call))",
+        answer, "no JSON in the answer to \(api.named(call, answer))",
         hint: api.showCommand.map { "to see [whoami], run: " + $0 })
     }
+    if call.isEndpoint, let subject = session.subject, let named = user["sub"]?.text,
+      !named.utf8.elementsEqual(subject.utf8)
+    {
+      // OpenID Connect Core 1.0, section 5.3.2.
+      throw api.notUnderstood(answer, "userinfo is about another user")
+    }
     return (try answer.value(at: profile.recipe.session.account)?.scalarText, user)
+  }
+
+  /// Returns the failure for a userinfo endpoint that refuses the token of a sign-in that was not one
+  /// of OpenID Connect (OpenID Connect Core 1.0, section 5.3); nil for other answers.
+  private func lacksOpenID(
+    _ session: Session, _ call: RecipeRequest, _ answer: RecipeResponse
+  ) -> Failure? {
+    let status = answer.head.status
+    guard call.isEndpoint, status == 401 || status == 403, !session.hasScope("openid") else {
+      return nil
+    }
+    let scope = ["openid"] + session.scopes
+    var failure = Failure(
+      status == 403 ? .clientError : .sessionExpired,
+      "\(profile.name): HTTP \(status): userinfo requires the scope openid, which the session lacks",
+      suggestion: .loginForScope(
+        profile.name, scope.joined(separator: " "), account: session.account))
+    failure.server = answer.words
+    failure.status = status
+    failure.url = Redactor.withoutQuery(answer.url.text)
+    failure.profile = profile.name
+    return failure
   }
 
   /// Whether `user` means that no one is signed in: null, false or empty.
@@ -103,7 +132,9 @@ extension SessionKeeper {
       let answer = try api.send(
         call, values: api.values(of: session), permitted: session.signInLimits)
       guard answer.head.status == 401 else { return answer }
-      guard !hasRenewed, canRenew(session) else { throw rejected(session, answer) }
+      guard !hasRenewed, canRenew(session) else {
+        throw lacksOpenID(session, call, answer) ?? rejected(session, answer)
+      }
       session = try renewed(session, .rejected)
       hasRenewed = true
     }

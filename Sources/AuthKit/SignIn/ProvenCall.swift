@@ -23,6 +23,7 @@ extension RecipeClient {
       nonce = given
       answer = try once(nonce: given, seconds - max(0, clock().seconds - start))
     }
+    if let failure = ProofOfPossession.invalidProof(answer.head, at: answer.url) { throw failure }
     guard answer.asksForNonce else {
       proof.keepNonce(of: answer.head, from: answer.url, token: token, used: nonce)
       return answer

@@ -4,7 +4,7 @@ package final class RecipeClient {
   package let profile: Profile
   /// The profile's `url`, parsed.
   package let base: WebURL
-  let http: HTTPClient
+  package let http: HTTPClient
   let clock: () -> Timestamp
   let redactor: Redactor
   /// The profile's `url` without a trailing slash.
@@ -417,9 +417,10 @@ package final class RecipeClient {
     }
   }
 
-  /// Returns a call's name for messages, such as `POST https://api.shop.example/login`.
-  func named(_ call: RecipeRequest) -> String {
-    if call.isEndpoint { return "\(call.method) \(call.endpointName)" }
+  /// Returns the name of the call that got `answer` for messages, such as
+  /// `POST https://api.shop.example/login`.
+  func named(_ call: RecipeRequest, _ answer: RecipeResponse) -> String {
+    if call.isEndpoint { return "\(call.method) \(Redactor.withoutQuery(answer.url.text))" }
     let path = call.shownPath
     return "\(call.method) "
       + (URLText.isAbsolute(path)
@@ -431,11 +432,6 @@ extension RecipeRequest {
   /// The path, if a plain GET of it does the same as the call; otherwise nil.
   package var plainPath: String? {
     method == "GET" && query.isEmpty && headers.isEmpty ? path.plainText : nil
-  }
-
-  /// `the token endpoint`, for a request whose URL the session fixed.
-  var endpointName: String {
-    "the " + path.names.map { $0.member.replacing("_", with: " ") }.joined()
   }
 
   /// The path for display, with placeholders as `{NAME}`.

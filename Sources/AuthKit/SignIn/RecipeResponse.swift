@@ -314,7 +314,11 @@ struct RecipeResponse {
       if case .object(let members) = json, members.allSatisfy({ Self.isListOfTexts($0.value) }) {
         return Self.pieces(json)
       }
-      return []
+      // A code that no message names, as it has no meaning here.
+      guard head.status >= 300, let errors = recipe.errors,
+        let code = (try? value(at: errors.place))??.text, errors.meanings[code] == nil
+      else { return [] }
+      return [code]
     }
     // Text after a success is not an error message: it may be the token itself.
     guard head.status >= 300, let text = String(validating: body, as: UTF8.self),

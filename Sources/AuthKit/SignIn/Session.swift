@@ -93,6 +93,17 @@ package struct Session {
     values[OAuthSettings.idToken].flatMap { JWT.payload(of: $0.text) }
   }
 
+  /// The granted scopes (RFC 6749, section 3.3); empty if nothing was said about them.
+  package var scopes: [String] {
+    (notes[OAuthSettings.grantedScope.member] ?? "").utf8.split(separator: UInt8(ascii: " "))
+      .map { String(decoding: $0, as: UTF8.self) }
+  }
+
+  /// Whether `scope` was granted.
+  func hasScope(_ scope: String) -> Bool {
+    scopes.contains { $0.utf8.elementsEqual(scope.utf8) }
+  }
+
   /// Whether both sessions have an access token and the two differ.
   package func hasOtherToken(than other: Session) -> Bool {
     guard let own = accessToken, let others = other.accessToken else { return false }
@@ -205,6 +216,17 @@ extension Session {
       throw Failure(.answerNotUnderstood, "\(profile): the session is larger than 256 KiB")
     }
     return builder.secret()
+  }
+
+  /// Returns the profile and the account that a payload names; nil for a damaged one.
+  package static func names(
+    in payload: borrowing Secret
+  ) -> (profile: String, account: String)? {
+    guard payload.count <= SessionKey.largestPayload,
+      let parsed = payload.withBytes({ try? JSONValue.parse($0) }),
+      let profile = parsed["profile"]?.text, let account = parsed["account"]?.text
+    else { return nil }
+    return (profile, account)
   }
 
   /// Reads what the store gave for `profile` and `account`.

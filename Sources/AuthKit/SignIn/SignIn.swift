@@ -49,7 +49,7 @@ extension RecipeClient {
       // A form that signs in and redirects to a page: the token came with it, so the page is not
       // requested.
     } else if try refusesOnlyPath(answer, of: call, values, permitted: permitted) {
-      refusedPath = "\(named(call)): HTTP \(answer.head.status)"
+      refusedPath = "\(named(call, answer)): HTTP \(answer.head.status)"
     } else {
       try refuse(
         answer, of: call, what: "this name and password", refused: answer.recipe.refused,
@@ -59,7 +59,7 @@ extension RecipeClient {
     }
     guard var signedIn = try session(from: answer, values: values, account: account) else {
       throw notUnderstood(
-        answer, "no token in the answer to \(named(call))", hint: howToPlaceToken)
+        answer, "no token in the answer to \(named(call, answer))", hint: howToPlaceToken)
     }
     signedIn.refusedPath = refusedPath
     return signedIn
@@ -252,7 +252,7 @@ extension RecipeClient {
     hint: String? = nil
   ) throws(Failure) {
     let status = answer.head.status
-    let place = named(call)
+    let place = named(call, answer)
     var failure: Failure
     if let error = try answer.errorCode() {
       failure = refusal(error, what: what, place: place)

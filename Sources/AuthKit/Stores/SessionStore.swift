@@ -29,6 +29,12 @@ package protocol SessionStore: AnyObject {
   /// if the store shows only hashes of names.
   func list(profiles: [String]) throws(Failure) -> [SessionItem]
 
+  /// Returns every stored session as `list` does, with its payload. `names` reads the profile and the
+  /// account from a payload.
+  func readAll(
+    profiles: [String], names: (borrowing Secret) -> (profile: String, account: String)?
+  ) throws(Failure) -> [SessionContent]
+
   /// Checks everything that the store depends on, then writes, reads and deletes a probe, which no
   /// list of sessions shows. Unlocks nothing, opens no dialog, and takes no longer than one
   /// operation.
@@ -38,6 +44,28 @@ package protocol SessionStore: AnyObject {
 extension SessionStore {
   /// Returns every stored session, with the names that the store itself can show.
   package func list() throws(Failure) -> [SessionItem] { try list(profiles: []) }
+
+  /// Reads the sessions of `list` one by one.
+  package func readAll(
+    profiles: [String], names: (borrowing Secret) -> (profile: String, account: String)?
+  ) throws(Failure) -> [SessionContent] { try readEach(of: list(profiles: profiles)) }
+
+  /// Reads each of `items` that can be read.
+  func readEach(of items: [SessionItem]) -> [SessionContent] {
+    items.map { item in
+      guard !item.isLocked, let profile = item.profile, let account = item.account else {
+        return SessionContent(item: item, payload: .success(nil))
+      }
+      do throws(Failure) {
+        guard let payload = try read(profile: profile, account: account) else {
+          return SessionContent(item: item, payload: .success(nil))
+        }
+        return SessionContent(item: item, payload: .success(SharedSecret(payload)))
+      } catch {
+        return SessionContent(item: item, payload: .failure(error))
+      }
+    }
+  }
 
   /// Stores the payload and returns whether the store then gives exactly this back.
   func writeReadingBack(_ payload: borrowing Secret, key: SessionKey) throws(Failure) -> Bool {
@@ -90,6 +118,12 @@ package struct SessionKey: Sendable {
     self.origin = origin
     self.loginID = loginID
   }
+}
+
+/// One stored session in a list, with its payload: nil for one that is locked or was deleted since.
+package struct SessionContent {
+  package var item: SessionItem
+  package var payload: Result<SharedSecret?, Failure>
 }
 
 /// One stored session in a list.

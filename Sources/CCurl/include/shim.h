@@ -65,6 +65,11 @@ typedef int (*authctl_seek_callback)(void *_Nonnull context, curl_off_t offset, 
 typedef int (*authctl_progress_callback)(void *_Nonnull context, curl_off_t received_of,
                                          curl_off_t received, curl_off_t sent_of, curl_off_t sent);
 
+typedef curl_socket_t (*authctl_opensocket_callback)(void *_Nonnull context, curlsocktype purpose,
+                                                     struct curl_sockaddr *_Nonnull wanted);
+typedef int (*authctl_sockopt_callback)(void *_Nonnull context, curl_socket_t socket,
+                                        curlsocktype purpose);
+
 #define AUTHCTL_SETTER(kind, type)                                             \
   static inline CURLcode authctl_curl_set_##kind(CURL *_Nonnull easy,          \
                                                  CURLoption option, type value) { \
@@ -80,6 +85,8 @@ AUTHCTL_SETTER(seek, authctl_seek_callback _Nullable)
 AUTHCTL_SETTER(progress, authctl_progress_callback _Nullable)
 AUTHCTL_SETTER(debug, authctl_debug_callback _Nullable)
 AUTHCTL_SETTER(prereq, authctl_prereq_callback _Nullable)
+AUTHCTL_SETTER(opensocket, authctl_opensocket_callback _Nullable)
+AUTHCTL_SETTER(sockopt, authctl_sockopt_callback _Nullable)
 #undef AUTHCTL_SETTER
 
 #define AUTHCTL_GETTER(kind, type)                                             \

@@ -13,6 +13,12 @@
 /// O_TMPFILE of open(2): a file without a name. https://man7.org/linux/man-pages/man2/open.2.html
 extern const int authctl_O_TMPFILE;
 
+/// A stream socket that is closed on exec; one whose calls do not wait, either. In socket(2) these are
+/// enumerators of a header that belongs to no module.
+/// https://man7.org/linux/man-pages/man2/socket.2.html
+extern const int authctl_stream_socket;
+extern const int authctl_waitless_stream_socket;
+
 /// The arguments of main(), as `count` texts. Swift's `CommandLine` searches the memory that
 /// /proc/self/maps names for them, and has none when that file cannot be read.
 char *_Nonnull *_Nullable authctl_arguments(int *count);

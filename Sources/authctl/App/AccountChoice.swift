@@ -71,7 +71,11 @@ extension App {
   }
 
   /// Returns the session that a command works with: from a variable, else the stored one.
-  func session(for choice: ProfileChoice, _ keeper: SessionKeeper) throws(Failure) -> Session {
+  ///
+  /// - Parameter url: where it will be used at once. The connection is begun while the store is read.
+  func session(
+    for choice: ProfileChoice, _ keeper: SessionKeeper, at url: WebURL? = nil
+  ) throws(Failure) -> Session {
     try checkAccountOption(choice.profile, in: keeper.store)
     if let session = try environmentSession(for: choice) {
       console.verbose("* \(choice.profile.name) (\(choice.reason)), \(session.variable ?? "")")
@@ -81,6 +85,9 @@ extension App {
       throw Failure(
         .notSignedIn, "not signed in to \(keeper.api.base.origin)",
         hint: "set AUTHCTL_TOKEN to a token for AUTHCTL_URL, or run: authctl login URL")
+    }
+    if let url, url.origin == keeper.api.base.origin, !choice.profile.isInPlace {
+      keeper.api.http.connectAhead()
     }
     let account = try account(of: keeper)
     context.account = account.name

@@ -35,6 +35,10 @@ enum Messages {
     if names != [profile.name], (try? app.config().defaultProfile) != profile.name {
       words += ["-p", profile.name]
     }
+    if let (path, body) = profile.onlyEndpoint {
+      words[1] = "post"
+      return DisplayText.shellCommand(words + [path, "--json", body]) ?? ""
+    }
     guard let whoami = profile.recipe.whoami else {
       return DisplayText.shellCommand(words + ["/PATH"]) ?? ""
     }

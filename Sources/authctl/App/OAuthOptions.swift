@@ -97,6 +97,9 @@ struct BrowserOptions: ParsableArguments {
     help: "Do not open a browser: sign in with a code, or paste an address.")
   var noBrowser = false
 
+  @Flag(help: "Sign in with a code, and show its page as a QR code.")
+  var qr = false
+
   @Option(
     parsing: .unconditional,
     help: ArgumentHelp(
@@ -124,7 +127,7 @@ struct BrowserOptions: ParsableArguments {
     let values = [
       ("--prompt", prompt), ("--acr-values", acrValues), ("--max-age", maxAge?.text),
     ]
-    return (noBrowser ? ["--no-browser"] : [])
+    return (noBrowser ? ["--no-browser"] : []) + (qr ? ["--qr"] : [])
       + values.flatMap { option, value in value.map { [option, $0] } ?? [] }
       + parameters.flatMap { ["--param", $0] }
   }

@@ -39,12 +39,13 @@ struct StoredSession {
     let standard = try app.standardProfile()
     let standardAccount = standard.flatMap { try? app.load($0) }.flatMap(app.namedAccount)?.name
     var rows: [StoredSession] = []
-    for item in try store.list(profiles: names) {
+    for content in try store.readAll(profiles: names, names: Session.names) {
+      let item = content.item
       if let profile, let own = item.profile, !own.utf8.elementsEqual(profile.utf8) { continue }
       // A damaged file belongs to no known profile: only the list of all sessions shows it.
       if profile != nil, item.profile == nil, !item.isLocked { continue }
       if let account, let own = item.account, !own.utf8.elementsEqual(account.utf8) { continue }
-      var row = try StoredSession(item, store)
+      var row = try StoredSession(content, store)
       // A keyring that was never unlocked shows only the profile's hash; the profile has the URL.
       if row.origin == nil, let name = item.profile, let url = try? app.load(name).url {
         row.origin = try? WebURL(url, from: .person).origin.description
@@ -60,16 +61,17 @@ struct StoredSession {
     }
   }
 
-  private init(_ item: SessionItem, _ store: any SessionStore) throws(Failure) {
+  private init(_ content: SessionContent, _ store: any SessionStore) throws(Failure) {
+    let item = content.item
     self.store = store.name
     profile = item.profile
     account = item.account
     origin = item.origin
     state = item.isLocked ? .locked : .expired
     guard !item.isLocked, let profile, let account else { return }
-    let payload: Secret
+    let payload: SharedSecret
     do throws(Failure) {
-      guard let found = try store.read(profile: profile, account: account) else { return }
+      guard let found = try content.payload.get() else { return }
       payload = found
     } catch {
       // A keyring fails as a whole; with files, the readable ones are still shown.
@@ -78,10 +80,12 @@ struct StoredSession {
       return
     }
     // Commands that use a changed item report it.
-    guard let session = try? Session(payload: payload, profile: profile, account: account) else {
+    guard let session = try? Session(payload: payload.secret, profile: profile, account: account)
+    else {
       state = .expired
       return
     }
+    origin = origin ?? session.requestOrigins.first?.description
     expiresAt = session.expiresAt
     secondsLeft = session.secondsLeft(now: Clock.now())
     isRefreshable = session.isRenewable

@@ -23,8 +23,7 @@ struct HelperBazel: Command {
     guard operation == "get" else {
       throw Failure(.usage, "unknown operation \(DisplayText.oneLine(operation, limit: 40))")
     }
-    let request = HelperCredential.input().flatMap { try? JSONValue.parse($0) }
-    guard let uri = request?["uri"]?.text, let origin = Origin(canonicalStartOf: uri),
+    guard let origin = HelperCredential.input().flatMap(Self.origin),
       let found = try HelperCredential(app: app, givesPasswords: false).credential(for: origin)
     else {
       try app.console.out(#"{"headers":{}}"#)
@@ -37,5 +36,10 @@ struct HelperBazel: Command {
     if let end = found.session.expiresAt { members.append(("expires", .string(end.rfc3339))) }
     try app.console.out(JSONValue.object(members))
     return 0
+  }
+
+  /// Returns the origin that a request asks for; nil for what is no request, or not canonical.
+  static func origin(of request: [UInt8]) -> Origin? {
+    (try? JSONValue.parse(request))?["uri"]?.text.flatMap { Origin(canonicalStartOf: $0) }
   }
 }

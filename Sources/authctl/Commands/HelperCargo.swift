@@ -35,14 +35,11 @@ struct HelperCargo: Command {
     func failure(_ kind: String) -> JSONValue {
       .object([("Err", .object([("kind", .string(kind))]))])
     }
-    guard request?["v"]?.double == 1, let kind = request?["kind"]?.text,
-      let index = request?["registry"]?["index-url"]?.text
-    else { return failure("operation-not-supported") }
-    guard kind == "get" else { return failure("operation-not-supported") }
-    let sparse = "sparse+"
-    guard index.utf8.starts(with: sparse.utf8) else { return failure("url-not-supported") }
-    let url = String(decoding: index.utf8.dropFirst(sparse.utf8.count), as: UTF8.self)
-    guard let origin = Origin(canonicalStartOf: url),
+    let asked: Origin?
+    do throws(Refusal) { asked = try Self.origin(of: request) } catch {
+      return failure(error.rawValue)
+    }
+    guard let origin = asked,
       let found = try HelperCredential(app: app, givesPasswords: false).credential(for: origin)
     else { return failure("not-found") }
     // cargo sends the token as the whole Authorization header.
@@ -58,5 +55,25 @@ struct HelperCargo: Command {
     }
     answer.append(("operation_independent", true))
     return .object([("Ok", .object(answer))])
+  }
+
+  /// The kind of an error, as cargo names it.
+  enum Refusal: String, Error {
+    case operation = "operation-not-supported"
+    case url = "url-not-supported"
+  }
+
+  /// Returns the origin of the registry that a request asks a token for; nil if its URL is not
+  /// canonical.
+  ///
+  /// - Throws: `Refusal` for another request, or a registry of git.
+  static func origin(of request: JSONValue?) throws(Refusal) -> Origin? {
+    guard request?["v"]?.double == 1, request?["kind"]?.text == "get",
+      let index = request?["registry"]?["index-url"]?.text
+    else { throw .operation }
+    let sparse = "sparse+"
+    guard index.utf8.starts(with: sparse.utf8) else { throw .url }
+    return Origin(
+      canonicalStartOf: String(decoding: index.utf8.dropFirst(sparse.utf8.count), as: UTF8.self))
   }
 }

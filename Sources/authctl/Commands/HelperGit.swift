@@ -62,7 +62,7 @@ struct HelperGit: Command {
 
   /// Reads `key=value` lines; `authtype` means the capability of that name. nil for what git never
   /// writes: a repeated key that identifies the credential, or a control byte.
-  private static func read(_ bytes: [UInt8]) -> [String: String]? {
+  static func read(_ bytes: [UInt8]) -> [String: String]? {
     var request: [String: String] = [:]
     for line in bytes.split(separator: 0x0A, omittingEmptySubsequences: false) {
       if line.isEmpty { break }

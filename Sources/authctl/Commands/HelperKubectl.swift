@@ -53,7 +53,7 @@ struct HelperKubectl: Command {
   }
 
   /// Returns kubectl's ExecCredential, which describes the cluster; nil for an empty text.
-  private static func info(_ text: String) throws(Failure) -> JSONValue? {
+  static func info(_ text: String) throws(Failure) -> JSONValue? {
     if text.isEmpty { return nil }
     guard let info = try? JSONValue.parse(text), case .object = info else {
       throw unreadable("is not a JSON object")
@@ -64,7 +64,7 @@ struct HelperKubectl: Command {
   /// Returns the origin of `spec.cluster.server`; nil without `provideClusterInfo`.
   ///
   /// - Throws: `origin_refused` when a cluster's server is missing or ambiguous.
-  private static func server(of info: JSONValue) throws(Failure) -> Origin? {
+  static func server(of info: JSONValue) throws(Failure) -> Origin? {
     func member(_ pointer: String) throws(Failure) -> JSONValue? {
       do throws(JSONPointerError) { return try info.at(pointer) } catch {
         throw unreadable("has a duplicate key")

@@ -117,7 +117,9 @@ struct Logout: Command {
     if profile.file == app.profiles.path(of: profile.name) {
       try app.profiles.change(
         profile.name, set: [],
-        unset: ["oauth.client_id", "oauth.registered", "oauth.redirect_port"])
+        unset: [
+          "oauth.client_id", "oauth.registered", "oauth.redirect_port", "oauth.client_auth",
+        ])
     }
     app.console.notice("Unregistered the client of \(profile.name).")
   }

@@ -47,11 +47,15 @@ struct Status: Command {
       app.console.hint("authctl login URL")
       return 0
     }
-    var table = Table(header: ["PROFILE", "ACCOUNT", "STATE", "LEFT", "ORIGIN"])
+    let isVerbose = app.console.verbosity > 0
+    var table = Table(
+      header: ["PROFILE", "ACCOUNT", "STATE", "LEFT", "ORIGIN"]
+        + (isVerbose ? ["GRANT", "SCOPE"] : []))
     table.colours = (2, StoredSession.State.colours)
     for row in rows {
       table.add(
-        [row.profile ?? "?", row.account ?? "?", row.state.rawValue, row.left, row.origin ?? "?"],
+        [row.profile ?? "?", row.account ?? "?", row.state.rawValue, row.left, row.origin ?? "?"]
+          + (isVerbose ? [row.grant ?? "-", row.scope ?? "-"] : []),
         marked: row.isDefault)
     }
     try app.console.out(table)

@@ -6,6 +6,7 @@ extension Topics {
     ("ci", "CI, cron and containers: no terminal, no keyring"),
     ("environment", "environment variables"),
     ("exit-codes", "exit codes"),
+    ("oauth", "sign in with OAuth 2.0 and OpenID Connect"),
     ("pages", "lists in pages: --paginate"),
     ("recipes", "how to describe your API"),
     ("retry", "retries and rate limits: --retry, --rate"),

@@ -50,6 +50,60 @@ enum Topics {
     With AUTHCTL_ERRORS=json, errors are one line of JSON. README.md has complete
     examples for GitHub Actions, GitLab CI, cron, systemd and Docker.
     """,
+    "oauth": """
+    authctl login with OAuth 2.0 and OpenID Connect
+
+    Many APIs say which authorization server signs in to them. Their URL is enough:
+
+      authctl login https://api.shop.example
+      authctl login https://mcp.shop.example/mcp
+
+    If the server lets clients register themselves, authctl offers to register.
+    Otherwise, register a client there by hand, for a native application with the
+    redirect URI http://127.0.0.1/callback, and name the server and the client:
+
+      authctl login https://api.shop.example --issuer https://id.shop.example \\
+        --client-id shop-cli --scope 'openid offline_access'
+
+    For some products, a preset has the server's settings:
+
+      authctl profile presets oauth
+
+    Choose the grant with --grant. Without it, authctl uses the first of these that
+    is possible, and says which:
+
+      client-credentials   With a client secret or key, if there is no terminal.
+      authorization-code   With a browser: $BROWSER, or the desktop's.
+      device-code          With a code that you enter on any device. --no-browser
+                           chooses it; --qr also shows its page as a QR code.
+      authorization-code   With the address that your browser shows afterwards,
+                           which you paste.
+
+    The other grants are password, jwt-bearer and token-exchange. In cron and CI:
+
+      authctl login shop --grant client-credentials --client-secret-file FILE
+      authctl login shop --ci github --audience NAME
+
+    A client secret can also come from AUTHCTL_CLIENT_SECRET. The session renews
+    itself with the secret, or with its refresh token. A server may issue a refresh
+    token only for the scope offline_access.
+
+      authctl status -v                 the grant, and the scope that was granted
+      authctl whoami                    what the server says about the account
+      authctl whoami --offline --json   the claims of the ID token
+      authctl token --id-token          the ID token itself
+      authctl token --introspect        what the server says about the access token
+      authctl logout                    revoke the tokens and delete the session
+
+    If an API answers that a scope is missing, authctl prints the login command
+    that requests it. A renewal never opens a browser: if the server refuses it,
+    authctl exits with 11.
+
+    With oauth.dpop=true, tokens are bound to a key of the session (RFC 9449). No
+    other program can use them: token, exec and the helpers do not hand them out.
+
+    authctl-profile(5) has all keys of [oauth].
+    """,
     "pages": """
     authctl get --paginate: lists in pages
 

@@ -69,7 +69,7 @@ struct RequestRun {
         try keeper.sendAnonymously(wanted, onHead: head, onBody: body)
       }
     }
-    var session = try app.session(for: choice, keeper)
+    var session = try app.session(for: choice, keeper, at: url)
     try keeper.check(url, for: session)
     let account = session.variable ?? DisplayText.oneLine(session.account, limit: 80)
     let origins = try keeper.permittedOrigins(of: session)

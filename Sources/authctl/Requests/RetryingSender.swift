@@ -21,7 +21,7 @@ struct RetryingSender {
     self.once = once
     policy = try options.policy()
     pace = RateLimit(interval: options.rate?.interval ?? 0)
-    deadline = Clock.uptime() + (limit ?? .infinity)
+    deadline = MonotonicClock.now() + (limit ?? .infinity)
   }
 
   /// Sends `wanted`, with retries, and passes on the final answer.
@@ -33,7 +33,7 @@ struct RetryingSender {
     _ wanted: ProtectedRequest, mayRepeat: () -> Bool, onHead: HTTPClient.OnHead,
     onBody: HTTPClient.OnBody
   ) throws(Failure) {
-    let start = Clock.uptime()
+    let start = MonotonicClock.now()
     var failed = 0
     if policy.covers(method: wanted.request.method) { wanted.request.keepBody() }
     while true {
@@ -65,7 +65,7 @@ struct RetryingSender {
       console.notice(
         "authctl", foreign: "\(again.reason); retrying in \(seconds) (\(failed) of \(policy.times))"
       )
-      pace.pause(again.seconds, now: Clock.uptime())
+      pace.pause(again.seconds, now: MonotonicClock.now())
     }
   }
 
@@ -73,7 +73,7 @@ struct RetryingSender {
   private func wait(
     _ outcome: RetryPolicy.Outcome, _ wanted: ProtectedRequest, _ times: Int, since start: Double
   ) -> Double? {
-    let now = Clock.uptime()
+    let now = MonotonicClock.now()
     var tried = RetryPolicy.Tried(method: wanted.request.method)
     tried.isRepeatable = wanted.request.isRepeatable
     tried.times = times
@@ -92,7 +92,7 @@ struct RetryingSender {
   }
 
   private mutating func waitForTurn() throws(Failure) {
-    let now = Clock.uptime()
+    let now = MonotonicClock.now()
     let seconds = pace.turn(now: now)
     guard now + seconds < deadline else {
       throw Failure(

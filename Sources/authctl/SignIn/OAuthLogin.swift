@@ -43,8 +43,11 @@ struct OAuthLogin {
     var secret: SharedSecret?
     if let given = try asker.reader.read(.clientSecret) { secret = SharedSecret(given) }
     let server = try keeper.api.authorizationServer(settings)
-    let grant = grant(server, hasSecret: secret != nil)
-    try requirePerson(for: grant)
+    let grant = try grant(server, hasSecret: secret != nil)
+    guard !options.qr || grant == .deviceCode else {
+      throw Failure(
+        .usage, "\(profile.name): --qr is for the grant device-code, not \(grant.rawValue)")
+    }
     let settings = try subject.applied(to: settings, grant)
     if secret == nil, !settings.hasKey, grant == .clientCredentials {
       secret = try askForSecret()
@@ -81,6 +84,14 @@ struct OAuthLogin {
         grant, request.values(for: code), account: account, known: known, nonce: request.nonce)
     }
     signedIn.changes = changes
+    let missing = client.ungrantedScopes(of: signedIn.session)
+    if !missing.isEmpty {
+      app.console.warn("the server did not grant the scope \(missing.joined(separator: " "))")
+      // OpenID Connect Core 1.0, section 11.
+      if missing.contains("offline_access"), grant == .authorizationCode, wishes.prompt == nil {
+        app.console.hint("some servers grant offline_access only with --prompt consent")
+      }
+    }
     return signedIn
   }
 
@@ -102,27 +113,46 @@ struct OAuthLogin {
     _ secret: SharedSecret?, redirectURI: String?, known: String?, registersAgain: Bool
   ) throws(Failure) -> (OAuthClient, [(key: String, value: JSONValue)]) {
     if let id = settings.clientID, !registersAgain, try !isForAnotherPort(redirectURI) {
-      if settings.isRegistered, secret == nil, let known, let session = try keeper.read(known),
-        let client = try OAuthClient(
-          keeper.api, settings, server, clientID: id, registeredFor: session)
-      {
+      let isOwn = settings.isRegistered && secret == nil
+      if isOwn, let client = try registeredClient(server, settings, id, known) {
         return (client, [])
       }
-      return (
-        try OAuthClient(keeper.api, settings, server, clientID: id, secret: secret), []
-      )
+      guard isOwn, settings.clientAuthentication?.usesSecret ?? false else {
+        return (
+          try OAuthClient(keeper.api, settings, server, clientID: id, secret: secret), []
+        )
+      }
+      app.console.notice("\(profile.name): no session has the secret of the registered client.")
     }
     try agreeToRegistration(server, grant)
     let registered = try RegisteredClient(keeper.api, settings, server, redirectURI: redirectURI)
     if let secret = registered.secret { app.redactor.learn(secret.secret) }
     if let token = registered.management?.token { app.redactor.learn(token.secret) }
     let port = redirectURI.flatMap { try? WebURL($0, from: .person).origin.port }
+    let client = try OAuthClient(keeper.api, settings, server, registered: registered)
     return (
-      try OAuthClient(keeper.api, settings, server, registered: registered),
+      client,
       [("oauth.client_id", .string(registered.id)), ("oauth.registered", true)]
+        + (client.method.map { [("oauth.client_auth", .string($0))] } ?? [])
         + (port.map { [("oauth.redirect_port", .number(Int($0)))] } ?? [])
         + (registered.bindsTokens ? [("oauth.dpop", true)] : [])
     )
+  }
+
+  /// Returns the client that authctl has registered, from a session of the profile, as these have its
+  /// secret; nil if there is none.
+  private func registeredClient(
+    _ server: AuthorizationServer, _ settings: OAuthSettings, _ id: String, _ known: String?
+  ) throws(Failure) -> OAuthClient? {
+    let accounts = try app.storedAccounts(of: profile.name, in: keeper.store)
+    for account in [known].compactMap({ $0 }) + accounts {
+      guard let session = try keeper.read(account),
+        let client = try OAuthClient(
+          keeper.api, settings, server, clientID: id, registeredFor: session)
+      else { continue }
+      return client
+    }
+    return nil
   }
 
   /// Whether authctl's own registration is for another redirect URI: its port was taken.
@@ -157,12 +187,21 @@ struct OAuthLogin {
   private var opensBrowser: Bool { !options.noBrowser && Browser.isThere(app.environment) }
 
   /// Returns the profile's grant or, without one, that which fits who is there.
-  private func grant(_ server: AuthorizationServer, hasSecret: Bool) -> OAuthSettings.Grant {
-    if let grant = settings.grant { return grant }
+  ///
+  /// - Throws: `input_needed` when it needs a person and nobody may be asked.
+  private func grant(
+    _ server: AuthorizationServer, hasSecret: Bool
+  ) throws(Failure) -> OAuthSettings.Grant {
+    if let grant = settings.grant {
+      try requirePerson(for: grant)
+      return grant
+    }
     let grant: OAuthSettings.Grant
     let reason: String
     if subject.isWanted {
       (grant, reason) = (.tokenExchange, "a subject token is given")
+    } else if options.qr {
+      (grant, reason) = (.deviceCode, "--qr")
     } else if hasSecret || settings.hasKey, !app.mayAsk {
       (grant, reason) = (.clientCredentials, "a client secret or key, and no terminal")
     } else if opensBrowser {
@@ -172,7 +211,15 @@ struct OAuthLogin {
     } else {
       (grant, reason) = (.authorizationCode, "no browser, and the server has no device codes")
     }
-    app.console.verbose("* \(grant.rawValue) (\(reason))")
+    try requirePerson(for: grant)
+    // A browser that opens says so itself, and whoever has chosen need not be told.
+    if grant == .authorizationCode && opensBrowser || options.noBrowser || options.qr
+      || subject.isWanted
+    {
+      app.console.verbose("* \(grant.rawValue) (\(reason))")
+    } else {
+      app.console.notice("Signing in by \(grant.rawValue) (\(reason)).")
+    }
     return grant
   }
 
@@ -268,10 +315,12 @@ struct OAuthLogin {
     var device = try DeviceAuthorization(client)
     let seconds = device.expiresAt.seconds - Clock.now().seconds
     let left = Timestamp.spoken(seconds < 120 ? seconds : (seconds / 60).rounded() * 60)
-    app.console.notice("On any device, visit")
+    // Also with -q: without them nobody can sign in.
+    app.console.remark("On any device, visit")
     app.console.remark("  \(device.page.text)")
-    app.console.notice("and enter   \(device.userCode)   (\(left) left)")
-    app.console.notice("Enter the code only if you started this sign-in yourself.")
+    app.console.remark("and enter   \(device.userCode)   (\(left) left)")
+    app.console.remark("Enter the code only if you started this sign-in yourself.")
+    if options.qr { show(device.completePage ?? device.page) }
     return try device.wait(client, account: account, known: known) { (seconds) throws(Failure) in
       Clock.sleep(seconds)
     }
@@ -279,6 +328,19 @@ struct OAuthLogin {
 }
 
 extension OAuthLogin {
+  /// Shows the address of a page as a QR code; warns if that is not possible, as the address itself
+  /// is there.
+  private func show(_ page: WebURL) {
+    do throws(Failure) {
+      // A picture of a secret could not be masked.
+      let lines = try QRPicture.lines(of: app.redactor.mask(page.text))
+      if let problem = app.console.draw(lines) { app.console.warn("--qr: \(problem)") }
+    } catch {
+      app.console.warn(error.message)
+      if let hint = error.hint { app.console.hint(hint) }
+    }
+  }
+
   /// Creates a sign-in that has no options of its own: `exec --login`.
   init(
     _ app: App, _ keeper: SessionKeeper, _ settings: OAuthSettings, _ asker: CredentialPrompt

@@ -1,20 +1,13 @@
 internal import AuthKit
 internal import Glibc
 
-/// The clocks, and waiting.
+/// The wall clock, and waiting.
 enum Clock {
   /// Returns the current time; the only reader of the wall clock.
   static func now() -> Timestamp {
     var time = timespec()
     clock_gettime(CLOCK_REALTIME, &time)
     return Timestamp(seconds: Double(time.tv_sec) + Double(time.tv_nsec) / 1e9)
-  }
-
-  /// Returns seconds on a monotonic clock.
-  static func uptime() -> Double {
-    var time = timespec()
-    clock_gettime(CLOCK_MONOTONIC, &time)
-    return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
   }
 
   /// Sleeps for `seconds`.

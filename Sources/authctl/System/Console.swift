@@ -10,6 +10,7 @@ final class Console {
   /// Whether to write ANSI colours to standard output.
   let usesColourOut: Bool
   private let usesColourErr: Bool
+  private let usesUTF8: Bool
 
   /// The terminal that a table on standard output must fit; nil if it is not a terminal.
   let room: Table.Room?
@@ -38,7 +39,8 @@ final class Console {
     self.redactor = redactor
     usesColourOut = colour.usesColour(onTerminal: output.isTerminal, environment)
     usesColourErr = colour.usesColour(onTerminal: errors.isTerminal, environment)
-    let ellipsis = Self.isUTF8(environment) ? "\u{2026}" : "..."
+    usesUTF8 = Self.isUTF8(environment)
+    let ellipsis = usesUTF8 ? "\u{2026}" : "..."
     room =
       output.isTerminal ? Table.Room(columns: output.columns ?? 80, ellipsis: ellipsis) : nil
   }
@@ -175,6 +177,22 @@ final class Console {
   /// Prints a line of foreign text that the caller has marked as such.
   func remark(_ line: String) {
     complain(DisplayText.oneLine(redactor.mask(line), limit: 4096))
+  }
+
+  /// Draws a picture of blocks on a terminal, white on black if standard error has colours. Returns
+  /// what prevents it; nil if it is drawn.
+  func draw(_ picture: [String]) -> String? {
+    guard isErrTerminal else { return "standard error is not a terminal" }
+    guard usesUTF8 else { return "the characters of this terminal are not UTF-8" }
+    let width = picture[0].unicodeScalars.count
+    guard width <= errors.columns ?? 80 else {
+      return "the picture needs a terminal of \(width) columns"
+    }
+    let (start, end) = usesColourErr ? ("\u{1B}[40;97m", "\u{1B}[m") : ("", "")
+    let text = picture.map { start + $0 + end + "\n" }.joined()
+    passing(nil)
+    Array(text.utf8).withUnsafeBytes { _ = errors.write($0, as: .asIs) }
+    return nil
   }
 
   /// Returns `bytes` with every secret masked.

@@ -149,9 +149,9 @@ final class LoopbackListener {
   func wait(
     path: String, seconds: Double, judge: (_ query: String) throws(Failure) -> Verdict
   ) throws(Failure) {
-    let end = Clock.uptime() + seconds
+    let end = MonotonicClock.now() + seconds
     while true {
-      let now = Clock.uptime()
+      let now = MonotonicClock.now()
       guard now < end else {
         throw Failure(
           .timeout, "no sign-in in the browser within \(Timestamp.spoken(seconds))",
@@ -201,7 +201,7 @@ final class LoopbackListener {
     connections.append(
       Connection(
         descriptor: descriptor, isForbidden: PeerUser.isForeign(storage, to: port),
-        deadline: Clock.uptime() + Self.seconds))
+        deadline: MonotonicClock.now() + Self.seconds))
   }
 
   /// Reads what has arrived on a connection; returns whether it was the answer.

@@ -133,12 +133,8 @@ struct SecretCommand {
       ? "exited with status \(authctl_exit_status(status))" : "was killed by signal \(signal)"
   }
 
-  /// Returns milliseconds on a monotonic clock.
-  private static func now() -> Int {
-    var time = timespec()
-    clock_gettime(CLOCK_MONOTONIC, &time)
-    return time.tv_sec * 1000 + time.tv_nsec / 1_000_000
-  }
+  /// Returns milliseconds on a clock that nobody sets.
+  private static func now() -> Int { Int(MonotonicClock.now() * 1000) }
 
   // MARK: Starting
 

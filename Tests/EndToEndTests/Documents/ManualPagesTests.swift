@@ -81,7 +81,9 @@ import Testing
         }
         return words
       }
-      lines += [["ci"], ["environment"], ["exit-codes"], ["pages"], ["recipes"], ["retry"], []]
+      lines += [
+        ["ci"], ["environment"], ["exit-codes"], ["oauth"], ["pages"], ["recipes"], ["retry"], [],
+      ]
       for line in lines {
         let run = try await box.run(["help"] + line)
         #expect(run.status == 0 && run.stderr == "", "\(line)")

@@ -22,6 +22,89 @@ import Testing
     }
   }
 
+  /// Claims about another user are not used (OpenID Connect Core 1.0, section 5.3.2).
+  @Test func userinfoOfAnotherUser() async throws {
+    try await OAuthShop.with { shop in
+      try await shop.signIn()
+      try await shop.set(["userinfo": ["sub": "2", "email": "eve@example.com"]])
+      let run = try await shop.run("whoami")
+      #expect(run.status == 15 && run.stdout == "", "\(run.stderr)")
+      #expect(
+        run.stderr.hasPrefix("authctl: shop: userinfo is about another user (HTTP 200, "),
+        "\(run.stderr)")
+    }
+  }
+
+  /// Many ID tokens of the code flow have no name (section 5.4): userinfo has it.
+  @Test(arguments: [nil, "2"] as [String?]) func accountOfUserinfo(subject: String?) async throws {
+    try await OAuthShop.with { shop in
+      try await shop.set([
+        "id_token": ["email": nil, "preferred_username": nil],
+        "userinfo": subject.map { ["sub": .string($0)] } ?? [:],
+      ])
+      let run = try await shop.run("login")
+      #expect(run.status == 0)
+      let account = subject == nil ? OAuthShop.ada : "1"
+      #expect(shop.shown(run) == OAuthShop.opening + OAuthShop.signedIn(account))
+    }
+  }
+
+  @Test func statusShowsGrantAndScope() async throws {
+    try await OAuthShop.with { shop in
+      try await shop.signIn()
+      let brief = try await shop.run("status")
+      #expect(brief.status == 0 && !brief.stdout.contains("SCOPE"))
+      let run = try await shop.run("status", "-v")
+      #expect(run.status == 0)
+      let lines = run.stdout.split(separator: "\n")
+      #expect(lines.count == 2 && lines[0].hasSuffix("GRANT               SCOPE"), "\(run.stdout)")
+      #expect(lines[1].hasSuffix("  authorization-code  openid read"), "\(run.stdout)")
+    }
+  }
+
+  /// Userinfo is for sign-ins of OpenID Connect: other tokens get 403 there, or 401.
+  @Test(arguments: [403, 401]) func whoamiWithoutOpenID(status: Int) async throws {
+    try await OAuthShop.with(oauth: "client_id = \"demo-public\"\nscope = \"read write\"") { shop in
+      try await shop.signIn()
+      if status == 401 {
+        try await shop.api.misbehave(["path": "/userinfo", "times": 2, "status": 401])
+      }
+      let run = try await shop.run("whoami")
+      #expect(run.status == (status == 403 ? 4 : 11) && run.stdout == "", "\(run.stderr)")
+      let lines = run.stderr.split(separator: "\n").filter { !$0.hasPrefix("server: ") }
+      #expect(
+        lines == [
+          "authctl: shop: HTTP \(status): userinfo requires the scope openid, which the session lacks",
+          "hint: authctl login -p shop -u default --scope 'openid read write'",
+        ], "\(run.stderr)")
+      // The hint works as printed.
+      try await shop.signIn("-p", "shop", "-u", "default", "--scope", "openid read write")
+      #expect(try await shop.run("whoami").stdout == OAuthShop.ada + "\n")
+    }
+  }
+
+  /// Parameters for one sign-in come before those of the profile; those of the protocol are
+  /// authctl's own (rule A15).
+  @Test func parametersOfOneSignIn() async throws {
+    let oauth = "client_id = \"demo-public\"\nparameters = { tenant = \"7\", hd = \"a.example\" }"
+    try await OAuthShop.with(oauth: oauth) { shop in
+      for name in ["state", "Scope", "redirect_uri", "code_challenge_method", "nonce"] {
+        let run = try await shop.run("login", "--param", name + "=x")
+        #expect(run.status == 2 && shop.visited == nil)
+        #expect(
+          run.stderr == "authctl: --param \(name): authctl sets this parameter itself\n",
+          "\(run.stderr)")
+      }
+      #expect(try await shop.run("login", "--param", "alone").status == 2)
+      try await shop.signIn("--param", "tenant=8", "--param", "x=a b", "-u", "ada")
+      let url = try #require(shop.visited)
+      #expect(url.contains("&tenant=8&x=a%20b&hd=a.example"), "\(url)")
+      #expect(!url.contains("tenant=7"))
+      let file = shop.box.read("config/authctl/profiles/shop.toml")
+      #expect(file?.contains("tenant = \"7\"") == true, "kept for no other sign-in")
+    }
+  }
+
   /// Without an ID token the account comes from userinfo or `-u`, else it is `default`.
   @Test func accountWithoutAnIDToken() async throws {
     try await OAuthShop.with { shop in

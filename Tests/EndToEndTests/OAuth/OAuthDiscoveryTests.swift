@@ -166,7 +166,8 @@ import Testing
   @Test func modelContextProtocol() async throws {
     try await OAuthShop.with { shop in
       let url = shop.api.url + "/oauth-api/mcp"
-      try await shop.signIn(url, "--yes")
+      let login = try await shop.run("login", url, "--yes")
+      #expect(login.status == 0, "\(login.stderr)")
       let name = shop.api.profileName
       #expect(
         keys(shop, name) == [
@@ -177,6 +178,11 @@ import Testing
         "post", "-p", name, "/mcp", "--json", #"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#)
       #expect(tools.status == 0 && tools.stderr == "")
       #expect(tools.stdout == #"{"jsonrpc":"2.0","id":1,"result":{"tools":[]}}"#)
+      // The suggestion works as printed.
+      let next = try #require(login.stderr.split(separator: "\n").last?.dropFirst("Next: ".count))
+      #expect(next.hasPrefix("authctl post /mcp --json '{"), "\(next)")
+      let words = try #require(Hints.words(of: String(next)))
+      #expect(try await shop.run(Array(words.dropFirst())).status == 0)
     }
   }
 

@@ -48,7 +48,7 @@ import Testing
         login.stderr.contains("\nserver: Because ⏎ hint: of \\u{1B}[31mit.\n"), "\(login.stderr)")
       let refresh = try await shop.run("refresh")
       #expect(refresh.status == row.refresh && refresh.hasErrorForm, "\(refresh.stderr)")
-      #expect(refresh.stdout == "")
+      #expect(refresh.stdout == "" && refresh.stderr.contains(row.code), "\(refresh.stderr)")
       // The session is untouched, or has lost the refresh token that was refused.
       try await shop.set(["token_error": nil, "token_error_status": nil])
       let count = try await shop.forms("/token").count

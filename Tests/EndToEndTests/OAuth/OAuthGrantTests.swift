@@ -209,7 +209,8 @@ import Testing
     }
   }
 
-  /// Which grant, when the profile and the command line name none; `-v` tells why.
+  /// Which grant, when the profile and the command line name none; a choice that nobody expects is
+  /// told without `-v` too.
   @Test func grantByItsSurroundings() async throws {
     let nowhere: [String: String?] = ["BROWSER": nil]
     try await OAuthShop.with(
@@ -219,15 +220,17 @@ import Testing
       ]
     ) { shop in
       for (words, env, says) in [
-        ([], [:], "authorization-code (a browser is available)"),
-        (["--no-browser"], [:], "device-code (no browser)"),
-        ([], nowhere, "device-code (no browser)"),
-        ([], ["BROWSER": ""], "device-code (no browser)"),
+        ([], [:], "* authorization-code (a browser is available)\n"),
+        (["--no-browser"], [:], "* device-code (no browser)\n"),
+        ([], nowhere, "Signing in by device-code (no browser).\n"),
+        ([], ["BROWSER": ""], "Signing in by device-code (no browser).\n"),
       ] as [([String], [String: String?], String)] {
         let run = try await shop.run(["login", "-v"] + words, env: env)
         #expect(run.status == 0, "\(run.stderr)")
-        #expect(run.stderr.contains("* \(says)\n"), "\(run.stderr)")
+        #expect(run.stderr.contains(says), "\(run.stderr)")
       }
+      let told = try await shop.run("login", env: nowhere)
+      #expect(told.stderr.hasPrefix("Signing in by device-code (no browser).\nOn any device"))
       // Nobody is there, and nothing of the client's own.
       for env in [[:], nowhere] as [[String: String?]] {
         let run = try await shop.run("login", "--no-input", env: env)
@@ -245,7 +248,8 @@ import Testing
         env: ["AUTHCTL_CLIENT_SECRET": "service-secret"])
       #expect(run.status == 0, "\(run.stderr)")
       #expect(
-        run.stderr.contains("* client-credentials (a client secret or key, and no terminal)\n"))
+        run.stderr.contains(
+          "Signing in by client-credentials (a client secret or key, and no terminal).\n"))
       // No device codes: the address is pasted, for which there must be a terminal.
       try shop.profile("client_id = \"demo-public\"")
       try await shop.set(["metadata": ["device_authorization_endpoint": nil]])

@@ -34,8 +34,7 @@ import Testing
       #expect(run.status == 4 && run.stdout == "" && shop.visited == nil, "\(run.stderr)")
       #expect(
         shop.shown(run).hasPrefix(
-          "authctl: shop: invalid_scope: POST the pushed authorization request endpoint\n"),
-        "\(run.stderr)")
+          "authctl: shop: invalid_scope: POST API/par\n"), "\(run.stderr)")
       try await shop.set(["metadata": ["pushed_authorization_request_endpoint": nil]])
       let none = try await shop.run("login", "--scope", "read")
       #expect(none.status == 2 && shop.visited == nil)

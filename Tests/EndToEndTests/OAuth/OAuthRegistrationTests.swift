@@ -61,6 +61,71 @@ import Testing
     }
   }
 
+  /// Only sessions have the secret: without one, another client is registered before the browser
+  /// is opened, as the sign-in could not succeed.
+  @Test func theSecretIsGoneAfterALogout() async throws {
+    try await OAuthShop.with(oauth: Self.oauth) { shop in
+      try await shop.set([
+        "auto_approve": .string(OAuthShop.ada), "client_auth": ["client_secret_basic"],
+      ])
+      try await shop.signIn("--yes")
+      // A second account is of the same client.
+      try await shop.signIn("-u", "second")
+      #expect(try await shop.api.count("POST /connect/register") == 1)
+      #expect(try await shop.run("logout", "-u", "second").status == 0)
+      try await shop.signIn()
+      #expect(try await shop.api.count("POST /connect/register") == 1)
+      #expect(try await shop.run("logout").status == 0)
+      let run = try await shop.run("login")
+      #expect(run.status == 0, "\(run.stderr)")
+      #expect(
+        shop.shown(run) == """
+          shop: no session has the secret of the registered client.
+          Registering authctl at API as a new client.
+
+          """ + OAuthShop.opening + OAuthShop.signedIn())
+      #expect(try await shop.api.count("POST /connect/register") == 2)
+      try await shop.watchSent()
+    }
+  }
+
+  /// A public client stays registered, unless the logout says otherwise (RFC 7592, section 2.3).
+  @Test func unregister() async throws {
+    try await OAuthShop.with(oauth: Self.oauth) { shop in
+      try await shop.signIn("--yes")
+      #expect(try await shop.run("logout").status == 0)
+      let before = keys(shop)
+      try await shop.signIn()
+      #expect(keys(shop) == before && before.count == 3)
+      #expect(try await shop.api.count("POST /connect/register") == 1)
+      let both = try await shop.run("logout", "--unregister", "--all")
+      #expect(both.status == 2)
+      #expect(both.stderr == "authctl: --unregister and --all cannot be used together\n")
+      // The first logout took the token along that ends the registration.
+      let late = try await shop.run("logout", "--unregister")
+      #expect(late.status == 2)
+      #expect(
+        late.stderr.hasPrefix(
+          "authctl: shop: no session has the token that ends the registration of the client\n"),
+        "\(late.stderr)")
+      try shop.profile(Self.oauth)
+      try await shop.signIn("--yes")
+      let out = try await shop.run("logout", "--unregister")
+      #expect(out.status == 0 && out.stdout == "")
+      #expect(
+        out.stderr == """
+          Unregistered the client of shop.
+          Signed out of shop as ada@example.com, at the server and on this machine.
+
+          """)
+      let deletes = try await shop.api.requests().filter { $0["method"] == "DELETE" }
+      #expect(deletes.count == 1)
+      #expect(deletes[0]["headers"]?["authorization"]?.string?.hasPrefix("Bearer ") == true)
+      #expect(keys(shop).isEmpty)
+      try await shop.watchSent()
+    }
+  }
+
   @Test func aPersonIsAsked() async throws {
     try await OAuthShop.with(oauth: Self.oauth) { shop in
       let question = "Register authctl at \(shop.api.url) as a new client? [Y/n]"
@@ -147,7 +212,9 @@ import Testing
       #expect(try await shop.headers("authorization", of: "/token").allSatisfy { $0 != nil })
       #expect(try await shop.run("refresh").status == 0)
       try await shop.watchSent()
-      #expect(shop.box.read("config/authctl/profiles/shop.toml")?.contains("secret") == false)
+      let profile = shop.box.read("config/authctl/profiles/shop.toml")
+      let method = "client_auth = \"client_secret_basic\"\n"
+      #expect(profile?.replacing(method, with: "").contains("secret") == false, "\(profile ?? "")")
     }
   }
 }

@@ -120,15 +120,45 @@ import Testing
         #expect(
           run.stderr.contains("authctl: shop: a token of the type \(type) is not supported"),
           "\(run.stderr)")
+        let isUsedUp = run.stderr.contains("; the refresh token is used up, so sign in again\n")
+        #expect(isUsedUp == (words == ["refresh"]), "\(run.stderr)")
       }
       try await shop.watchSent()
     }
   }
 
+  /// A server that replaces no refresh token: the next renewal may work.
+  @Test func badAnswerWithoutRotation() async throws {
+    try await OAuthShop.with("--no-rotate") { shop in
+      try await shop.signIn()
+      for refresh in [["token_type": "mac"], ["access_token": nil]] as [JSON] {
+        try await shop.set(["refresh": refresh])
+        let run = try await shop.run("refresh")
+        #expect(run.status == 15 && !run.stderr.contains("used up"), "\(run.stderr)")
+      }
+      try await shop.set(["refresh": [:]])
+      #expect(try await shop.run("refresh").status == 0)
+    }
+  }
+
+  /// RFC 6749, section 5.1: the scope in the answer may be smaller, and that is said.
   @Test func grantedScopeIsKept() async throws {
     try await OAuthShop.with { shop in
       try await shop.set(["grant_scope": "openid"])
-      try await shop.signIn()
+      let run = try await shop.run("login")
+      #expect(run.status == 0)
+      #expect(
+        shop.shown(run) == OAuthShop.opening
+          + "authctl: warning: the server did not grant the scope read\n" + OAuthShop.signedIn())
+      try await shop.set(["token": ["refresh_token": nil]])
+      let offline = try await shop.run("login", "--scope", "openid offline_access")
+      #expect(
+        offline.stderr.contains(
+          """
+          authctl: warning: the server did not grant the scope offline_access
+          hint: some servers grant offline_access only with --prompt consent
+
+          """), "\(offline.stderr)")
       let status = try JSON(parsing: try await shop.run("status", "--json").stdout)
       #expect(status[0]?["scope"] == "openid")
     }

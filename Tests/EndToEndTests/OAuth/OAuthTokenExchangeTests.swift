@@ -227,6 +227,25 @@ import Testing
     }
   }
 
+  /// The new token is bound to a key of this session, at a renewal too (RFC 9449).
+  @Test func boundToAKey() async throws {
+    try await Self.with(oauth: Self.exchange + "dpop = true\n") { shop, token, file in
+      try await shop.set(["dpop_required": true, "dpop_nonce_token": "once"])
+      let run = try await shop.run(
+        "login", "-u", "robot", "--subject-token-command", "cat '\(file)'", "--keep-command")
+      #expect(run.status == 0, "\(run.stderr)")
+      try await shop.api.expire()
+      let get = try await shop.run("get", "/me")
+      #expect(get.status == 0 && get.stderr == "", "\(get)")
+      let proofs = try await shop.proofs()
+      #expect(Set(proofs.map(\.key)).count == 1)
+      #expect(proofs.filter { $0.request["path"] == "/token" }.count == 4)
+      #expect(proofs.filter { $0.claims["ath"] != nil }.count == 2)
+      #expect(try await shop.run("token").status == 2, "no other program can use it")
+      try await shop.watchSent()
+    }
+  }
+
   /// The client signs its assertions: nothing else is needed in cron.
   @Test(arguments: ["RS256", "ES256", "EdDSA"])
   func signedAssertions(algorithm: String) async throws {

@@ -117,6 +117,61 @@ import Testing
     }
   }
 
+  /// The keyring stands still from before the server's answer until after the signal (rule T8).
+  @Test(arguments: [SIGINT, SIGTERM, SIGHUP])
+  func signalWaitsUntilTheNewPairIsStored(_ signal: Int32) async throws {
+    try await Relay.withShop { shop, api, relay in
+      let old = try await shop.refreshToken()
+      try await shop.age(ended: 10)
+      let monitor = try await BusMonitor(shop.box, calls: "SearchItems")
+      let get = try shop.box.start(["get", "/me"])
+      try await relay.waitForPassages(1)
+      try await monitor.settle()
+      let position = monitor.position
+      shop.box.stopKeyring()
+      relay.release()
+      // It has the answer, and looks for the item to replace.
+      try await monitor.waitForCallers(1, of: "SearchItems", from: position)
+      get.signal(signal)
+      shop.box.continueKeyring()
+      #expect(try await get.finish().status == 128 + signal)
+      #expect(try await shop.refreshToken() != old)
+      let next = try await shop.box.run("get", "/me")
+      #expect(next.stdout == Shop.me && next.stderr == "" && next.status == 0)
+      #expect(try await api.count("POST /refresh") == 1)
+    }
+  }
+
+  /// Where each response replaces the token, the old one is dead (rule T8).
+  @Test func signalWaitsUntilTheTokenOfAResponseIsStored() async throws {
+    try await Sandbox.with { box in
+      let latch = try Latch()
+      let api = try box.recorder { _, request in
+        guard Scene.route(of: request) == "GET /a" else { return Scene.tokens("first-token") }
+        latch.wait()
+        return .http(200, "{}", headers: [("X-Token", "second-token")])
+      }
+      let session = """
+        renew_on_every_response = true
+        access_token = ["header:X-Token", "/access_token"]
+        """
+      try box.profile("shop", Scene.profile(api.url, session: session))
+      try await box.signIn("shop")
+      let monitor = try await BusMonitor(box, calls: "SearchItems")
+      let get = try box.start(["get", "-p", "shop", "/a"])
+      try await api.waitForConnections(2)
+      try await monitor.settle()
+      let position = monitor.position
+      box.stopKeyring()
+      latch.open()
+      try await monitor.waitForCallers(1, of: "SearchItems", from: position)
+      get.signal(SIGINT)
+      box.continueKeyring()
+      #expect(try await get.finish().status == 128 + SIGINT)
+      #expect(try await box.storedTokens() == ["second-token"])
+    }
+  }
+
   /// A cron job has fewer variables than a terminal; both use the same lock.
   @Test func environmentDoesNotChangeTheLock() async throws {
     try await withSlowRefresh { shop, api, get in

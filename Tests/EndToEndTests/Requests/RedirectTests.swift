@@ -160,6 +160,31 @@ import Testing
     }
   }
 
+  /// The body is gone, and with it what describes it (RFC 9110, section 15.4).
+  @Test func getAfterA303DescribesNoBody() async throws {
+    try await Sandbox.with(.none) { box in
+      let status = Mutable(0)
+      let api = try box.recorder { _, request in
+        Scene.route(of: request) == "POST /one"
+          ? .redirect(status.value, to: "/two") : .http(200, "end")
+      }
+      try box.profile("shop", "url = \"\(api.url)\"\n")
+      for (number, more) in [
+        (303, ["--json", "{}"]), (302, ["-d", "a=b"]), (301, ["-F", "a=b"]),
+        (303, ["-d", "x", "-H", "Content-Type: text/x-own"]),
+      ] {
+        status.value = number
+        let run = try await box.run(
+          ["post", "/one", "-L"] + more, env: ["AUTHCTL_TOKEN": "a-token"])
+        #expect(run.stdout == "end" && run.stderr == "" && run.status == 0, "\(run)")
+        let (post, get) = try (#require(api.texts.dropLast().last), #require(api.texts.last))
+        #expect(post.lowercased().contains("\r\ncontent-type: "))
+        #expect(get.hasPrefix("GET /two ") && get.hasSuffix("\r\n\r\n"), "\(get)")
+        #expect(!get.lowercased().contains("\r\ncontent-"), "\(get)")
+      }
+    }
+  }
+
   @Test func networkPathIsAnotherOrigin() async throws {
     try await Sandbox.with(.none) { box in
       let token = box.canary.make("access")

@@ -82,6 +82,9 @@ final class FakeKeyring: Sendable {
     case "GetSecret":
       let item = items.withLock { $0[call.path] }
       return item.map { .values([Self.secret($0.secret)]) } ?? missing
+    case "Delete":
+      items.withLock { $0[call.path] = nil }
+      return .values([.path("/")])
     case "CreateItem":
       let attributes = call.arguments.first?.parts.first {
         $0.parts.first?.text == "org.freedesktop.Secret.Item.Attributes"

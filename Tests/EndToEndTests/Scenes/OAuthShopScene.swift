@@ -44,13 +44,15 @@ struct OAuthShop: Sendable {
   // MARK: - Running
 
   func run(
-    _ words: String..., stdin: String? = nil, env: [String: String?] = [:], limit: Int = 60
+    _ words: String..., stdin: String? = nil, env: [String: String?] = [:],
+    limit: Int = Sandbox.limit
   ) async throws -> Run {
     try await run(words, stdin: stdin, env: env, limit: limit)
   }
 
   func run(
-    _ words: [String], stdin: String? = nil, env: [String: String?] = [:], limit: Int = 60
+    _ words: [String], stdin: String? = nil, env: [String: String?] = [:],
+    limit: Int = Sandbox.limit
   ) async throws -> Run {
     try await box.run(
       words, stdin: stdin, env: environment(env), limit: limit)

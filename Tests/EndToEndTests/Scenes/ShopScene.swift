@@ -62,7 +62,7 @@ struct Shop: Sendable {
 
   /// Runs `authctl login -p shop --password-stdin …`
   func login(
-    _ options: String..., password: String = Shop.password, limit: Int = 60
+    _ options: String..., password: String = Shop.password, limit: Int = Sandbox.limit
   ) async throws -> Run {
     try await box.run(
       ["login", "-p", "shop", "--password-stdin"] + options, stdin: password + "\n", limit: limit)

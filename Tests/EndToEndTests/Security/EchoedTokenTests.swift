@@ -51,6 +51,30 @@ import Testing
     }
   }
 
+  /// Neither token was known before: the process gets them from the renewal that it sends.
+  @Test(arguments: [["get", "/a", "-i"], ["batch"]])
+  func tokensOfARenewalAreMaskedAtOnce(_ words: [String]) async throws {
+    try await Sandbox.with { box in
+      let (access, refresh) = (box.canary.make("access"), box.canary.make("refresh"))
+      let api = try box.recorder { _, request in
+        switch Scene.route(of: request) {
+        case "POST /login": return Scene.tokens("first-access-token", "first-refresh-token")
+        case "POST /refresh": return Scene.tokens(access, refresh)
+        default:
+          guard find(Array("Bearer first-".utf8), in: request) == nil else { return .http(401) }
+          return .http(200, "{}", headers: [("X-Debug", "\(access), \(refresh)")])
+        }
+      }
+      try box.profile("shop", Scene.profile(api.url))
+      try await box.signIn("shop")
+      let run = try await box.run(words + ["-v"], stdin: #"{"url":"/a"}"# + "\n")
+      #expect(run.status == 0, "\(run.stderr)")
+      #expect(run.stdout.contains("***, ***"), "\(run.stdout)")
+      #expect(run.stderr.contains("***, ***"), "\(run.stderr)")
+      #expect(api.texts.last?.contains("Bearer \(access)") == true)
+    }
+  }
+
   @Test func showSecretsLiftsIt() async throws {
     try await Sandbox.with(.none) { box in
       let token = box.canary.make("access")

@@ -1,22 +1,195 @@
 import Glibc
 import Testing
 
-/// A few dozen of the faults of `make test-faults`: a full disk, a server that hangs up, SIGKILL
-/// (rule T8). Tests/faults/run.py says what is checked after each.
+/// System calls that fail: what `make test-faults` and `make test-chaos` try at length, for a few
+/// seconds, and each mistake that they have found (rule T8). Tests/faults and Tests/chaos say what
+/// is checked.
 @Suite struct FaultTests {
+  /// A full disk, a server that hangs up, SIGKILL: a few dozen faults.
   @Test func systemCallsFail() async throws {
-    let folder = #filePath.replacing("EndToEndTests/Security/FaultTests.swift", with: "faults")
-    try await Sandbox.with(.none) { box in
-      let run = try await box.run(
-        [
-          "\(folder)/run.py", "--quick", "--jobs", "2", "--authctl", try Built.authctl(),
-          "--demo-api", try Built.demoAPI(),
-        ],
+    let run = try await Self.python("faults/run.py", "--quick", "--jobs", "2")
+    #expect(run.status == 0 && run.stdout.contains(" runs in "), "\(run.stdout)\n\(run.stderr)")
+  }
+
+  /// The keyring is killed, stopped and locked, then processes are killed.
+  @Test(arguments: ["secret-service", "file"])
+  func storesComeAndGo(_ store: String) async throws {
+    let run = try await Self.python(
+      "chaos/run.py", "--store", store, "--time", "3", "--processes", "8")
+    #expect(run.status == 0 && run.stdout.contains(" 0 findings"), "\(run.stdout)\n\(run.stderr)")
+  }
+
+  @Test func wavesSendOneRenewalEach() async throws {
+    let run = try await Self.python(
+      "chaos/waves.py", "--store", "file", "--number", "40", "--size", "10")
+    #expect(run.status == 0 && run.stdout.contains(" 0 findings"), "\(run.stdout)\n\(run.stderr)")
+  }
+
+  private static func python(_ script: String, _ options: String...) async throws -> Run {
+    let tests = #filePath.replacing("EndToEndTests/Security/FaultTests.swift", with: "")
+    return try await Sandbox.with(.none) { box in
+      try await box.run(
+        [tests + script, "--authctl", try Built.authctl(), "--demo-api", try Built.demoAPI()]
+          + options,
         // Its clang comes with Swift.
         env: ["PATH": getenv("PATH").map { String(cString: $0) }, "PYTHONDONTWRITEBYTECODE": "1"],
         program: "/usr/bin/python3", limit: 180)
-      #expect(run.status == 0, "\(run.stdout)\n\(run.stderr)")
-      #expect(run.stdout.contains(" runs in "), "\(run.stdout)\n\(run.stderr)")
+    }
+  }
+
+  // MARK: - What they have found
+
+  /// Runs authctl with a fault of strace, at all paths or at those of `paths`.
+  private static func run(
+    _ words: [String], fault: String, at paths: [String] = [], stdin: String? = nil,
+    in box: Sandbox, env: [String: String?] = [:]
+  ) async throws -> Run {
+    let strace = ["-f", "--quiet=all", "-o", "/dev/null", "-e", "inject=\(fault)"]
+    return try await box.run(
+      strace + paths.flatMap { ["-P", $0] } + [try Built.authctl()] + words, stdin: stdin, env: env,
+      program: "/usr/bin/strace")
+  }
+
+  /// Swift has no arguments then, and each command was the bare `authctl`.
+  @Test func argumentsAreReadWithoutTheMapOfMemory() async throws {
+    try await FileShop.with { files in
+      try await files.signIn()
+      let run = try await Self.run(
+        ["get", "/me"], fault: "openat:error=EACCES", at: ["/proc/self/maps"], in: files.box,
+        env: files.env)
+      #expect(run.stdout == Shop.me && run.stderr == "" && run.status == 0)
+    }
+  }
+
+  /// An error of readdir(3) ended a list: there was "nothing to move", and `profile rename` and
+  /// `profile remove` lost the session.
+  @Test func listingsDoNotEndSilently() async throws {
+    try await FileShop.with { files in
+      try await files.signIn()
+      for words in [
+        ["store", "migrate", "--from", "file", "--to", "plaintext"],
+        ["profile", "rename", "shop", "moved"],
+        ["profile", "remove", "shop"], ["status"], ["logout", "--all"],
+      ] {
+        let run = try await Self.run(
+          words, fault: "getdents64:error=EIO", at: [files.sessions], in: files.box, env: files.env)
+        #expect(
+          run.stderr == """
+            authctl: cannot read \(files.sessions): input/output error
+            hint: set AUTHCTL_STATE_DIR to another folder
+
+            """, "\(words)")
+        #expect(run.stdout == "" && run.status == 12, "\(words)")
+      }
+      let profiles = files.box.configHome + "/authctl/profiles"
+      let list = try await Self.run(
+        ["profile", "list"], fault: "getdents64:error=EIO", at: [profiles], in: files.box,
+        env: files.env)
+      #expect(list.stderr == "authctl: cannot read \(profiles): Input/output error\n")
+      #expect(list.stdout == "" && list.status == 1)
+      #expect(try await files.run("get", "/me").stdout == Shop.me)
+    }
+  }
+
+  /// It waited for the keyring forever, whatever `--store-timeout` said.
+  @Test func keyringWithoutThreadsFailsAtOnce() async throws {
+    try await Shop.with { shop, _ in
+      let run = try await Self.run(
+        ["get", "/me"], fault: "clone3:error=EAGAIN:when=1+", in: shop.box)
+      let bus = "unix:path=\(shop.box.busSocket)"
+      #expect(
+        run.stderr == """
+          authctl: no D-Bus session at \(bus): no thread can be started
+          hint: use AUTHCTL_TOKEN or AUTHCTL_STORE=file (see authctl help ci)
+
+          """)
+      #expect(run.stdout == "" && run.status == 12)
+    }
+  }
+
+  /// "Not installed" was said of a process without descriptors.
+  @Test func libraryWithoutADescriptorIsInstalled() async throws {
+    try await FileShop.with { files in
+      let folders = ["/lib", "/usr/lib"].flatMap { root in list(root).map { "\(root)/\($0)" } }
+      let libraries = folders.map { $0 + "/libcurl.so.4" }.filter { access($0, F_OK) == 0 }
+      let run = try await Self.run(
+        ["get", files.api.url + "/me", "--anonymous"], fault: "openat:error=EMFILE", at: libraries,
+        in: files.box, env: files.env)
+      #expect(
+        run.stderr == "authctl: libcurl 4 cannot be loaded: libcurl.so.4: "
+          + "cannot open shared object file: Too many open files\n")
+      #expect(run.stdout == "" && run.status == 1)
+    }
+  }
+
+  /// "No such file" was said of one that could not be read.
+  @Test func fileThatCannotBeReadIsThere() async throws {
+    try await FileShop.with { files in
+      let path = files.box.configHome + "/authctl/profiles/shop.toml"
+      let run = try await Self.run(
+        ["profile", "import", "new", path], fault: "readlink:error=EACCES",
+        at: [files.box.configHome], in: files.box, env: files.env)
+      #expect(run.stderr == "authctl: cannot read \(path): Permission denied\n")
+      #expect(run.stdout == "" && run.status == 1)
+    }
+  }
+
+  @Test func signalDuringFsyncIsNoError() async throws {
+    try await FileShop.with { files in
+      let run = try await Self.run(
+        ["profile", "set", "shop", "whoami.path=/you"], fault: "fsync:error=EINTR:when=1..3",
+        in: files.box, env: files.env)
+      #expect(run.stderr == "" && run.status == 0)
+      let text = files.box.read("config/authctl/profiles/shop.toml") ?? ""
+      #expect(text.contains("path = \"/you\""))
+    }
+  }
+
+  /// The folder stayed when the token could not be written, and a hundred when it could not be
+  /// locked.
+  @Test(arguments: ["renameat:error=ENOSPC:when=1+", "flock:error=ENOLCK:when=1+"])
+  func execLeavesNoFolder(_ fault: String) async throws {
+    try await FileShop.with { files in
+      try await files.signIn()
+      let run = try await Self.run(
+        ["exec", "--file", "--", "/bin/true"], fault: fault, in: files.box, env: files.env)
+      #expect(run.stderr.hasPrefix("authctl: cannot write "), "\(run.stderr)")
+      #expect(run.stderr.hasSuffix("\nhint: use --token-dir DIR with another folder\n"))
+      #expect(run.stdout == "" && run.status == 125)
+      #expect(files.box.tokenFolders == [])
+    }
+  }
+
+  /// Nothing was said of a file with a token that stayed.
+  @Test func execSaysThatTheTokenStays() async throws {
+    try await FileShop.with { files in
+      try await files.signIn()
+      let run = try await Self.run(
+        ["exec", "--file", "--", "/bin/true"], fault: "unlink:error=EACCES:when=1+", in: files.box,
+        env: files.env)
+      let folder = try #require(files.box.tokenFolders.first)
+      let file = "\(files.box.runtimeDirectory)/authctl-exec/\(folder)/token"
+      #expect(
+        run.stderr == "authctl: warning: cannot remove \(file), which has the token\n")
+      #expect(run.status == 0)
+      // The next run removes it.
+      #expect(try await files.run("exec", "--file", "--", "/bin/true").status == 0)
+      #expect(files.box.tokenFolders == [])
+    }
+  }
+
+  /// The last line counted it as "HTTP 401".
+  @Test func batchNamesTheStore() async throws {
+    try await FileShop.with { files in
+      try await files.signIn()
+      try await files.api.expire()
+      let run = try await Self.run(
+        ["batch"], fault: "flock:error=ENOLCK:when=1+", stdin: "{\"id\":1,\"url\":\"/me\"}\n",
+        in: files.box, env: files.env)
+      #expect(run.stderr == "1 of 1 request failed (store: 1)\n")
+      let line = try JSON(parsing: run.stdout)
+      #expect(line["status"] == 401 && line["error"]?["code"] == "store_missing")
+      #expect(run.status == 12)
     }
   }
 }

@@ -40,7 +40,7 @@ import Testing
       #expect(login.status == 4 && login.stdout == "")
       #expect(
         shop.shown(login) == OAuthShop.opening + """
-          authctl: shop: use_dpop_nonce: POST the token endpoint
+          authctl: shop: use_dpop_nonce: POST API/token
           server: Use this nonce.
           hint: the server is at fault; try again later
 
@@ -132,11 +132,33 @@ import Testing
         #expect(run.status == 4 && run.stdout == "")
         #expect(
           run.stderr.contains(
-            "authctl: shop: invalid_dpop_proof: POST the token endpoint\n"), "\(run.stderr)")
+            "authctl: shop: invalid_dpop_proof: POST \(shop.api.url)/token\n"), "\(run.stderr)")
         #expect(run.stderr.contains("hint: compare the clocks here and on the server\n"))
       }
       try await shop.set(["token_error": nil])
       #expect(try await shop.run("refresh").status == 0)
+    }
+  }
+
+  /// An API that refuses the proof, not the token: nothing is renewed, as the clock may be wrong.
+  @Test func proofThatTheAPIRefuses() async throws {
+    try await OAuthShop.with(oauth: OAuthShop.bound) { shop in
+      try await shop.signIn()
+      try await shop.set(["api_error": "invalid_dpop_proof"])
+      let run = try await shop.run("get", "/me")
+      #expect(run.status == 4 && run.stdout == "")
+      #expect(
+        shop.shown(run) == """
+          authctl: HTTP 401: API refused the proof of possession (invalid_dpop_proof)
+          hint: compare the clocks here and on the server
+
+          """)
+      let batch = try await shop.run("batch", stdin: "{\"url\":\"/me\"}\n")
+      #expect(batch.status == 4, "\(batch.stderr)")
+      #expect(try await shop.proofs("/oauth-api/me").count == 2)
+      #expect(try await shop.forms("/token").count == 1)
+      try await shop.set(["api_error": nil])
+      #expect(try await shop.run("get", "/me").status == 0)
     }
   }
 

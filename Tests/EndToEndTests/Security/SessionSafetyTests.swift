@@ -80,6 +80,72 @@ import Testing
     }
   }
 
+  /// Another process renews the session during a request whose response sets a cookie.
+  @Test func cookieOfALateAnswerKeepsTheNewPair() async throws {
+    try await Sandbox.with { box in
+      let latch = try Latch()
+      let api = try box.recorder { _, request in
+        switch Scene.route(of: request) {
+        case "POST /login": return Scene.tokens("old-token", "old-refresh-token")
+        case "POST /refresh": return Scene.tokens("new-token", "new-refresh-token")
+        case "GET /slow":
+          latch.wait()
+          return .http(200, "{}", headers: [("Set-Cookie", "late=1; Path=/")])
+        default: return .http(200, "{}")
+        }
+      }
+      try box.profile("shop", Scene.profile(api.url, request: Self.withCookies))
+      try await box.signIn("shop")
+      let slow = try box.start(["get", "-p", "shop", "/slow"])
+      try await api.waitForConnections(2)
+      #expect(try await box.run("refresh", "-p", "shop").status == 0)
+      latch.open()
+      let run = try await slow.finish()
+      #expect(run.stdout == "{}" && run.stderr == "" && run.status == 0)
+      let stored = try JSON(parsing: try await box.items().first?.secret ?? "")
+      #expect(stored["values"]?["access_token"] == "new-token")
+      #expect(stored["values"]?["refresh_token"] == "new-refresh-token")
+      #expect(stored["cookies"]?[0]?["name"] == "late")
+    }
+  }
+
+  /// While another process holds the lock, a response changes nothing: the holder may be about to
+  /// write what it has read before.
+  @Test func cookiesAreStoredUnderTheLock() async throws {
+    try await Sandbox.with { box in
+      let api = try box.recorder { _, request in
+        Scene.route(of: request) == "POST /login"
+          ? Scene.tokens("a-token", "a-refresh-token")
+          : .http(200, "{}", headers: [("Set-Cookie", "new=1; Path=/")])
+      }
+      try box.profile("shop", Scene.profile(api.url, request: Self.withCookies))
+      try await box.signIn("shop")
+      let locks = list(box.stateHome + "/authctl/locks")
+      try #require(locks.count == 1)
+      let lock = open(box.stateHome + "/authctl/locks/" + locks[0], O_RDWR | O_CLOEXEC)
+      defer { close(lock) }
+      try #require(flock(lock, LOCK_EX | LOCK_NB) == 0)
+      let before = try await box.items()
+      let words = ["get", "-p", "shop", "/a", "--lock-timeout", "0"]
+      let late = try await box.run(words)
+      #expect(late.stdout == "{}" && late.status == 0)
+      #expect(
+        late.stderr
+          == "authctl: warning: shop: new cookies or values could not be stored: shop: timed out "
+          + "waiting for another authctl that is using this session\n")
+      #expect(try await box.items() == before)
+      try #require(flock(lock, LOCK_UN) == 0)
+      let run = try await box.run(words)
+      #expect(run.stdout == "{}" && run.stderr == "" && run.status == 0)
+      #expect(try await box.items().first?.secret?.contains(#""name":"new""#) == true)
+    }
+  }
+
+  private static let withCookies = """
+    cookies = true
+    headers = { Authorization = "Bearer {access_token}" }
+    """
+
   @Test func terminalAndCronMeetAtOneLock() async throws {
     try await Sandbox.with { box in
       let api = try await box.api()

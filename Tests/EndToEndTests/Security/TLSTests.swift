@@ -29,6 +29,28 @@ struct TLSTests {
     }
   }
 
+  /// Whether the request carries a credential or not, and although the profile allows the origin
+  /// (rule A6).
+  @Test func redirectToPlainHTTPIsNotFollowed() async throws {
+    try await Sandbox.with(.none) { box in
+      let own = try await box.certificate("own")
+      let server = try await box.tlsServer(own)
+      let plain = try box.recorder()
+      try box.write("www/page", "HTTP/1.0 302 Found\r\nLocation: \(plain.url)/b\r\n\r\n")
+      try box.profile(
+        "shop",
+        "url = \"\(server.url)\"\n[network]\nca_file = \"\(own).pem\"\n"
+          + "allow_origins = [\"\(plain.url)\"]\n")
+      for more in [[], ["-L"], ["--anonymous"]] {
+        let run = try await box.run(["get", "-p", "shop", "/page"] + more, env: Self.env)
+        #expect(
+          run.stderr == "authctl: refused to follow a redirect from https to \(plain.url)/b\n")
+        #expect(run.stdout == "" && run.status == 13, "\(more)")
+      }
+      #expect(plain.connections.isEmpty)
+    }
+  }
+
   @Test func certificateIsVerified() async throws {
     try await Sandbox.with(.none) { box in
       let own = try await box.certificate("own")

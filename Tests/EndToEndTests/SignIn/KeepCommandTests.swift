@@ -223,6 +223,58 @@ import Testing
     }
   }
 
+  /// Only a sign-in by the user takes the origins that the profile names since (rule A2).
+  @Test func originsAreThoseOfTheFirstSignIn() async throws {
+    try await withShop { shop, _ in
+      let before = try await shop.payload()
+      let other = try shop.box.recorder()
+      let text = try #require(shop.box.read("config/authctl/profiles/shop.toml"))
+      try shop.box.write(
+        "config/authctl/profiles/shop.toml",
+        text + """
+          [network]
+          allow_origins = ["\(other.url)"]
+          sign_in_origins = ["\(other.url)"]
+
+          """)
+      try await shop.age(ended: 10)
+      let run = try await shop.box.run("get", "/me")
+      #expect(run.stdout == Shop.me && run.stderr == "" && run.status == 0)
+      let after = try await shop.payload()
+      #expect(after["generation"] != before["generation"])
+      for origins in ["request_origins", "sign_in_origins"] {
+        #expect(after[origins] != nil && after[origins] == before[origins], "\(origins)")
+      }
+      let away = try await shop.box.run("get", "-p", "shop", other.url + "/")
+      #expect(away.stderr.contains("the session was not created for \(other.url)"))
+      #expect(away.stdout == "" && away.status == 13)
+      #expect(other.connections.isEmpty)
+    }
+  }
+
+  /// In the process that gets it from the command (rule B3).
+  @Test func passwordThatTheServerRepeatsIsMasked() async throws {
+    try await Sandbox.with { box in
+      let password = box.canary.make("password")
+      try box.write("password", password + "\n")
+      let script = Script()
+      script["POST /login"] = Script.tokens()
+      let api = try box.recorder(answering: script.answering)
+      let shop = try Shop(box, api.url, without: ["refresh"])
+      let login = try await login(shop)
+      try #require(login.status == 0, "\(login.stderr)")
+      for (status, code) in [(500, 5), (401, 11)] as [(Int, Int32)] {
+        script["POST /login"] = .http(status, #"{"message":"\#(password) is wrong"}"#)
+        try await shop.age(ended: 7300)
+        let run = try await box.run("get", "/me", "-v")
+        #expect(run.stderr.contains("\nserver: "), "\(run.stderr)")
+        #expect(run.stderr.contains("*** is wrong\n"), "\(run.stderr)")
+        #expect(run.stdout == "" && run.status == code)
+      }
+      #expect(Scene.holds(api, [password]) == [password])
+    }
+  }
+
   @Test func theCommandStandsInTheSecretAlone() async throws {
     try await withShop { shop, _ in
       let command = try await shop.payload()["sign_in_again"]?["command"]?.string

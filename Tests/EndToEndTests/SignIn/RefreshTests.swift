@@ -92,42 +92,40 @@ import Testing
     }
   }
 
+  /// A refused refresh token is sent once, whatever is called afterwards: a server may take another
+  /// use for theft, and lock the account.
   @Test func refusedRenewalEndsTheSession() async throws {
     try await Shop.with { shop, api in
-      try await api.ask(
-        "POST", "/refresh", ["refresh_token": .string(try await shop.refreshToken())])
-      try await shop.age(ended: 7300)
-      for arguments in [["get", "/me"], ["token"], ["whoami"]] {
-        let box = shop.box
-        // Each command starts with the session as it was before the refusal.
-        let item = try await shop.item()
-        let run = try await box.run(arguments)
-        #expect(run.stdout == "")
-        #expect(
-          run.stderr
-            == "authctl: shop: session of \(Shop.ada) expired 2 h ago; the server refused to renew it\n"
-            + "server: HTTP 401: Refresh token was already used.\n" + Shop.loginHint)
-        #expect(run.status == 11)
-        #expect(try await box.items().count <= 1)
-        if !(try await box.items().isEmpty) { try await shop.clear() }
-        try await box.store(
-          attributes: item.attributes, secret: item.secret ?? "", label: item.label)
+      let ended = "authctl: shop: session of \(Shop.ada) expired 2 h ago; "
+      let commands = [["get", "/me"], ["token"], ["whoami"], ["refresh"], ["get", "/me"]]
+      // Statuses with which a server refuses a refresh; 401 is DemoAPI's own, for a used token.
+      for (status, words) in [
+        (401, ": Refresh token was already used."), (400, ""), (403, ""), (422, ""),
+      ] {
+        if status == 401 {
+          try await api.ask(
+            "POST", "/refresh", ["refresh_token": .string(try await shop.refreshToken())])
+        } else {
+          try await shop.signIn()
+          try await api.misbehave(["path": "/refresh", "status": .number(Double(status))])
+        }
+        try await shop.age(ended: 7300)
+        let sent = try await api.count("POST /refresh")
+        for (index, command) in commands.enumerated() {
+          let run = try await shop.box.run(command)
+          #expect(run.stdout == "")
+          let cause =
+            index == 0
+            ? "the server refused to renew it\nserver: HTTP \(status)\(words)"
+            : "it cannot be renewed"
+          #expect(run.stderr == ended + cause + "\n" + Shop.loginHint, "\(status): \(command)")
+          #expect(run.status == 11)
+          #expect(try await api.count("POST /refresh") == sent + 1, "\(status): \(command)")
+          #expect(try await shop.box.items().count == 1)
+        }
+        #expect(try await shop.payload()["values"]?["refresh_token"] == nil)
       }
       #expect(try await api.count("GET /me") == 0)
-      // Other statuses with which a server refuses a refresh.
-      for status in [400, 403, 422] {
-        let item = try await shop.item()
-        try await api.misbehave(["path": "/refresh", "status": .number(Double(status))])
-        let run = try await shop.box.run("get", "/me")
-        #expect(
-          run.stderr
-            == "authctl: shop: session of \(Shop.ada) expired 2 h ago; the server refused to renew it\n"
-            + "server: HTTP \(status)\n" + Shop.loginHint)
-        #expect(run.status == 11)
-        try await shop.clear()
-        try await shop.box.store(
-          attributes: item.attributes, secret: item.secret ?? "", label: item.label)
-      }
     }
   }
 

@@ -66,6 +66,31 @@ import Testing
     }
   }
 
+  /// So a power cut leaves the old session or the new one: as strace(1) shows it (rule B9).
+  @Test(arguments: ["file", "plaintext"])
+  func bytesAreOnDiskBeforeTheName(_ store: String) async throws {
+    try await FileShop.with(store) { files in
+      try await files.signIn()
+      let run = try await files.box.run(
+        [
+          "-ff", "-o", files.box.root + "/trace", "-e",
+          "trace=openat,fsync,rename,renameat,renameat2", try Built.authctl(), "refresh",
+        ], env: files.env, program: "/usr/bin/strace")
+      #expect(run.status == 0, "\(run.stderr)")
+      // One file for each thread.
+      let traces = files.box.files().filter { $0.hasPrefix("trace.") }.compactMap(files.box.read)
+      let made = #/openat\((\d+), "(\.\w+\.part)".*O_CREAT.* = (\d+)/#
+      let thread = try #require(traces.first { $0.contains(made) }, "\(traces)")
+      let (_, folder, part, file) = try #require(thread.firstMatch(of: made)).output
+      let steps = thread.split(separator: "\n").compactMap { call -> String? in
+        if call.hasPrefix("fsync(\(file))") { return "file" }
+        if call.hasPrefix("fsync(\(folder))") { return "folder" }
+        return call.hasPrefix("rename") && call.contains(part) ? "name" : nil
+      }
+      #expect(steps == ["file", "name", "folder"], "\(thread)")
+    }
+  }
+
   @Test(arguments: ["file", "plaintext"])
   func registerSaysWhereTheSessionIs(_ store: String) async throws {
     try await FileShop.with(store) { files in

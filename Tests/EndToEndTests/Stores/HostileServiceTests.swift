@@ -49,6 +49,42 @@ import Testing
     }
   }
 
+  /// gnome-keyring finds items by other attributes until it is unlocked: one that is unlocked between
+  /// two searches had no session, for each process that was just looking.
+  @Test(arguments: ["get /me", "status", "whoami --offline", "refresh", "logout"])
+  func keyringThatIsUnlockedMeanwhileHasItsSession(_ command: String) async throws {
+    let sent: JSON =
+      switch command {
+      case "get /me": ["GET /me": 1]
+      case "refresh": ["POST /refresh": 1]
+      case "logout": ["POST /logout": 1]
+      default: [:]
+      }
+    try await withShop(sending: sent) { shop, keyring in
+      let searches = Mutex(0)
+      keyring.turn { call, keyring in
+        guard call.member == "SearchItems" else { return nil }
+        let isHashed = "\(call.arguments)".contains("gkr:compat:hashed:xdg:schema")
+        let isFirst = searches.withLock { count in
+          count += 1
+          return count == 1
+        }
+        let none = FakeKeyring.paths([])
+        if isFirst { return .values([none, isHashed ? FakeKeyring.paths([keyring.item]) : none]) }
+        return isHashed ? .values([none, none]) : nil
+      }
+      let run = try await shop.box.run(command.split(separator: " ").map(String.init))
+      let words: [String: String] = [
+        "get /me": Shop.me, "status": "valid", "whoami --offline": Shop.ada,
+        "refresh": "Renewed shop as \(Shop.ada).",
+        "logout": "Signed out of shop as \(Shop.ada), at the server and on this machine.\n",
+      ]
+      let output = run.stdout + run.stderr
+      #expect(output.contains(words[command] ?? "-"), "\(output)")
+      #expect(run.status == 0)
+    }
+  }
+
   @Test func hostileWordsAreMadeHarmless() async throws {
     try await withShop { shop, keyring in
       for member in ["SearchItems", "GetSecret"] {
@@ -120,6 +156,36 @@ import Testing
         shop,
         saying: "authctl: shop: the stored session of \(Shop.ada) is damaged\n"
           + "hint: authctl logout -p shop -u \(Shop.ada)\n")
+    }
+  }
+
+  /// `store migrate` deletes the old item only if the new one can be read (rule C1).
+  @Test(arguments: ["nothing", "a part", "another"])
+  func moveIntoAKeyringThatForgets(_ kept: String) async throws {
+    try await FileShop.with("file", .busOnly) { files in
+      let keyring = try await FakeKeyring.start(files.box)
+      try await files.signIn()
+      let path = try files.onlyFile()
+      let before = readFile(path)
+      keyring.turn { call, keyring in
+        guard call.member == "GetSecret" || call.member == "CreateItem" && kept == "nothing" else {
+          return nil
+        }
+        let own = keyring.items.withLock { $0[call.path]?.secret ?? [] }
+        return call.member == "CreateItem"
+          ? .values([.path(FakeKeyring.collection + "/1"), .path("/")])
+          : .values([FakeKeyring.secret(kept == "another" ? own.reversed() : own.dropLast())])
+      }
+      let run = try await files.box.run(
+        ["store", "migrate", "--from", "file", "--to", "secret-service"],
+        env: files.env.merging(["AUTHCTL_STORE": nil]) { $1 })
+      #expect(
+        run.stderr
+          == "authctl: shop: the Secret Service (\(Self.name)) did not return what was written for "
+          + "the session of \(Shop.ada), so it stays in \(files.title)\n")
+      #expect(run.stdout == "" && run.status == 12)
+      #expect(readFile(path) == before)
+      #expect(try await files.run("get", "/me").stdout == Shop.me)
     }
   }
 

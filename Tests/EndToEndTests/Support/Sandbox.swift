@@ -29,6 +29,10 @@ final class Sandbox: Sendable {
     var closed = false
   }
 
+  /// Seconds after which a program that still runs is killed; AUTHCTL_TEST_LIMIT allows more to a
+  /// program that a sanitizer slows down.
+  static let limit = getenv("AUTHCTL_TEST_LIMIT").flatMap { Int(String(cString: $0)) } ?? 60
+
   let kind: Kind
   /// The sandbox's folder; it is removed at the end with everything in it.
   let root: String
@@ -219,7 +223,7 @@ final class Sandbox: Sendable {
   func run(
     _ arguments: String..., stdin: String? = nil, env: [String: String?] = [:],
     program: String? = nil, directory: String? = nil, closed: Set<Int32> = [],
-    mayPrint: [String] = [], limit: Int = 60
+    mayPrint: [String] = [], limit: Int = Sandbox.limit
   ) async throws -> Run {
     try await run(
       arguments, stdin: stdin, env: env, program: program, directory: directory, closed: closed,
@@ -230,7 +234,7 @@ final class Sandbox: Sendable {
   func run(
     _ arguments: [String], stdin: String? = nil, env: [String: String?] = [:],
     program: String? = nil, directory: String? = nil, closed: Set<Int32> = [],
-    mayPrint: [String] = [], limit: Int = 60
+    mayPrint: [String] = [], limit: Int = Sandbox.limit
   ) async throws -> Run {
     try await start(
       arguments, stdin: stdin, env: env, program: program, directory: directory, closed: closed,
@@ -244,7 +248,7 @@ final class Sandbox: Sendable {
   func start(
     _ arguments: [String], stdin: String? = nil, keepInputOpen: Bool = false,
     env: [String: String?] = [:], program: String? = nil, directory: String? = nil,
-    closed: Set<Int32> = [], mayPrint: [String] = [], limit: Int = 60
+    closed: Set<Int32> = [], mayPrint: [String] = [], limit: Int = Sandbox.limit
   ) throws -> Child {
     let child = try spawn(
       Launch(

@@ -102,7 +102,7 @@ extension Sandbox {
   func openTerminal(
     _ arguments: [String], columns: Int = 80, env: [String: String?] = [:],
     program: String? = nil, directory: String? = nil, jobControl: Bool = false,
-    mayPrint: [String] = [], limit: Int = 60
+    mayPrint: [String] = [], limit: Int = Sandbox.limit
   ) throws -> Terminal {
     var command = [try program ?? Built.authctl()] + arguments
     if jobControl {
@@ -131,7 +131,8 @@ extension Sandbox {
   ///     try await box.terminal(["login", "-p", "shop"], answers: [("Password for", "pw\n")])
   func terminal(
     _ arguments: [String], answers: [(waitFor: String, type: String)] = [], columns: Int = 80,
-    env: [String: String?] = [:], program: String? = nil, mayPrint: [String] = [], limit: Int = 60
+    env: [String: String?] = [:], program: String? = nil, mayPrint: [String] = [],
+    limit: Int = Sandbox.limit
   ) async throws -> TerminalRun {
     let terminal = try openTerminal(
       arguments, columns: columns, env: env, program: program, mayPrint: mayPrint, limit: limit)

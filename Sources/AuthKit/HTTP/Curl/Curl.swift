@@ -35,6 +35,8 @@ package final class CurlClient {
     )?
   /// Other objects that libcurl points to during a transfer.
   var held: [AnyObject] = []
+  /// The connection that the last transfer was offered.
+  var ahead: ConnectionAhead?
   /// The system's certificate authorities, looked up once for all transfers.
   let systemAuthorities: (file: UnsafePointer<CChar>, folder: UnsafePointer<CChar>)?
   /// Whether the system's CA folder is used without the bundle file.

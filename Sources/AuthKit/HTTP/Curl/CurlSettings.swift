@@ -31,7 +31,13 @@ extension CurlClient {
     set(CURLOPT_PROXYUSERPWD, settings.proxyUser)
     authctl_curl_set_long(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
     authctl_curl_set_text(easy, CURLOPT_UNIX_SOCKET_PATH, settings.unixSocket)
-    set(CURLOPT_RESOLVE, settings.resolve)
+    set(CURLOPT_RESOLVE, settings.resolve + (settings.ahead?.resolution ?? []))
+    if let connection = settings.ahead {
+      connection.offer(to: easy)
+    } else if ahead != nil {
+      ConnectionAhead.withdraw(from: easy)
+    }
+    ahead = settings.ahead
     set(CURLOPT_CONNECT_TO, settings.connectTo)
     let family =
       switch settings.family {

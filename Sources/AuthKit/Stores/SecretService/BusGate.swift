@@ -31,9 +31,10 @@ final class BusGate {
     return work != nil
   }
 
-  /// Whether the connection has ended because a message was too large.
-  func hasRefused(_ join: (pthread_t) -> Int32) -> Bool {
-    guard let work, work.wait(by: join) else { return false }
+  /// Whether the connection has ended because a message was too large; waits for its end for at most
+  /// `seconds`.
+  func hasRefused(within seconds: Double) -> Bool {
+    guard let work, work.wait(seconds: seconds) else { return false }
     return gauge.isTooLarge
   }
 

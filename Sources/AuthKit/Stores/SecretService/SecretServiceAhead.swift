@@ -39,7 +39,7 @@ package final class SecretServiceAhead {
   /// - Throws: what `connect` throws; `storeTimeout` when the time limit passes. The thread is
   ///   abandoned then: GDBus has no limit for a bus that does not answer.
   func bus() throws(Failure) -> SecretServiceBus {
-    let hasEnded = work?.wait(by: { SecretServiceBus.join($0, within: timeout) }) ?? true
+    let hasEnded = work?.wait(seconds: timeout) ?? true
     guard hasEnded, let outcome else {
       throw .keyringTimeout("the D-Bus session", seconds: timeout)
     }

@@ -37,12 +37,11 @@ final class SecretServiceBus {
     }
     c = table.pointee
     limit = timeout
-    deadline = Self.now() + timeout
+    deadline = MonotonicClock.now() + timeout
     var error: UnsafeMutablePointer<GError>?
     let socket = authctl_bus_socket(address, &error)
     var pair: [Int32] = [-1, -1]
-    let type = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue)
-    let isPaired = socket >= 0 && socketpair(AF_UNIX, type, 0, &pair) == 0
+    let isPaired = socket >= 0 && socketpair(AF_UNIX, authctl_stream_socket, 0, &pair) == 0
     if socket >= 0, !isPaired { close(socket) }
     gate = BusGate(bus: socket, client: pair[1])
     let isOpen = isPaired && gate.open()
@@ -66,7 +65,7 @@ final class SecretServiceBus {
   /// Limits all following calls to `seconds` in total.
   func begin(_ seconds: Double) {
     limit = seconds
-    deadline = Self.now() + seconds
+    deadline = MonotonicClock.now() + seconds
   }
 
   /// Whether the connection or the service has ended; a new object may work.
@@ -135,7 +134,31 @@ final class SecretServiceBus {
     let reply = try send(
       owner, item, Self.api + "Item", "GetSecret", [sessionPath(service)], "((oayays))")
     defer { c.g_variant_unref(reply) }
-    let encoded = child(reply, 0)
+    return try decoded(child(reply, 0), service)
+  }
+
+  /// Service.GetSecrets: returns the values of unlocked items, in any order, without missing ones.
+  func secrets(of items: [String]) throws(Failure) -> [SharedSecret] {
+    let service = try session()
+    let arguments = [build("ao", items.map { path($0) }), sessionPath(service)]
+    let reply = try send(
+      owner, Self.root, Self.api + "Service", "GetSecrets", arguments, "(a{o(oayays)})")
+    defer { c.g_variant_unref(reply) }
+    let values = child(reply, 0)
+    defer { c.g_variant_unref(values) }
+    var secrets: [SharedSecret] = []
+    for index in 0..<count(values) {
+      let pair = child(values, index)
+      defer { c.g_variant_unref(pair) }
+      secrets.append(SharedSecret(try decoded(child(pair, 1), service)))
+    }
+    return secrets
+  }
+
+  /// Returns the decrypted value of `encoded`, which it releases.
+  private func decoded(
+    _ encoded: Variant, _ service: UnsafeMutablePointer<SecretService>
+  ) throws(Failure) -> Secret {
     defer { c.g_variant_unref(encoded) }
     guard let value = c.secret_service_decode_dbus_secret(service, encoded) else {
       throw .keyringFailed(serviceName, "it sent a value that cannot be decrypted")
@@ -213,7 +236,7 @@ final class SecretServiceBus {
       } catch {
         return .failure(error)
       }
-      while !state.pointee.isDone, Self.now() < deadline,
+      while !state.pointee.isDone, MonotonicClock.now() < deadline,
         c.g_dbus_connection_is_closed(connection) == 0
       {
         _ = c.g_main_context_iteration(context, 1)
@@ -362,15 +385,14 @@ final class SecretServiceBus {
   }
 
   private func remaining() throws(Failure) -> Int32 {
-    let left = deadline - Self.now()
+    let left = deadline - MonotonicClock.now()
     guard left > 0 else { throw .keyringTimeout("the keyring", seconds: limit) }
     return Int32(left * 1000) + 1
   }
 
   /// Takes over and frees `error`.
   private func failure(_ error: UnsafeMutablePointer<GError>?) -> Failure {
-    if c.g_dbus_connection_is_closed(connection) != 0, gate.hasRefused({ Self.join($0, within: 1) })
-    {
+    if c.g_dbus_connection_is_closed(connection) != 0, gate.hasRefused(within: 1) {
       if let error { c.g_error_free(error) }
       return .keyringFailed(serviceName, "it sent more than 1 MiB in one message")
     }
@@ -400,20 +422,6 @@ final class SecretServiceBus {
   private static let busName = "org.freedesktop.secrets"
   private static let api = "org.freedesktop.Secret."
   static let root = "/org/freedesktop/secrets"
-
-  private static func now() -> Double {
-    var time = timespec()
-    clock_gettime(CLOCK_MONOTONIC, &time)
-    return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
-  }
-
-  /// Calls pthread_join(3) with a limit of `seconds`; returns 0 when the thread has ended.
-  static func join(_ thread: pthread_t, within seconds: Double) -> Int32 {
-    let end = now() + seconds
-    let whole = end.rounded(.down)
-    var time = timespec(tv_sec: Int(whole), tv_nsec: Int((end - whole) * 1e9))
-    return authctl_clockjoin(thread, CLOCK_MONOTONIC, &time)
-  }
 
   /// Wipes and releases the value, which is only ours: libsecret keeps values in locked memory and
   /// wipes it, but falls back to malloc(3) when RLIMIT_MEMLOCK is used up.

@@ -174,9 +174,11 @@ package final class SecretServiceStore: SessionStore {
   package func list(profiles: [String]) throws(Failure) -> [SessionItem] {
     let bus = try connected()
     if bus.asksOften, try hiding(bus) != nil { return [.unnamed] }
-    let found = try bus.search([Self.schema])
+    // The hashes first: an item that is unlocked between the two searches is found twice, not never.
     // A set: the service decides how many there are.
-    let hashed = Set(try bus.search([Self.hashedSchema]).locked).subtracting(found.locked)
+    var hashed = Set(try bus.search([Self.hashedSchema]).locked)
+    let found = try bus.search([Self.schema])
+    hashed.subtract(found.locked + found.unlocked)
     var items: [SessionItem] = []
     for (paths, isLocked) in [(found.unlocked, false), (found.locked + hashed, true)] {
       for path in paths {
@@ -200,6 +202,38 @@ package final class SecretServiceStore: SessionStore {
     }
     if items.isEmpty, try hiding(bus) != nil { return [.unnamed] }
     return items
+  }
+
+  /// Reads all payloads in one call, and the names from the payloads. Any exception, such as a locked
+  /// or an unknown item, is left to `list` and `read`.
+  package func readAll(
+    profiles: [String], names: (borrowing Secret) -> (profile: String, account: String)?
+  ) throws(Failure) -> [SessionContent] {
+    if let contents = try inOneCall(names) { return contents }
+    return readEach(of: try list(profiles: profiles))
+  }
+
+  private func inOneCall(
+    _ names: (borrowing Secret) -> (profile: String, account: String)?
+  ) throws(Failure) -> [SessionContent]? {
+    let bus = try connected()
+    guard !bus.asksOften else { return nil }
+    // In this order, as in `list`.
+    guard try bus.search([Self.hashedSchema]).locked.isEmpty else { return nil }
+    let found = try bus.search([Self.schema])
+    guard !found.unlocked.isEmpty, found.locked.isEmpty,
+      let payloads = try? bus.secrets(of: found.unlocked), payloads.count == found.unlocked.count
+    else { return nil }
+    var seen: Set<[String]> = []
+    var contents: [SessionContent] = []
+    for payload in payloads {
+      guard let (profile, account) = names(payload.secret),
+        seen.insert([profile, account]).inserted
+      else { return nil }
+      let item = SessionItem(profile: profile, account: account, origin: nil, isLocked: false)
+      contents.append(SessionContent(item: item, payload: .success(payload)))
+    }
+    return contents
   }
 
   // MARK: Steps
@@ -262,8 +296,13 @@ package final class SecretServiceStore: SessionStore {
     if found.unlocked.isEmpty, found.locked.isEmpty {
       found.locked = try bus.search([Self.hashedSchema] + attributes.dropFirst()).locked
     }
-    if found.unlocked.isEmpty, found.locked.isEmpty, let hiding = try hiding(bus) {
-      found.locked = [hiding]
+    if found.unlocked.isEmpty, found.locked.isEmpty {
+      if let hiding = try hiding(bus) {
+        found.locked = [hiding]
+      } else {
+        // It may have been unlocked since the first search.
+        found = try bus.search(attributes)
+      }
     }
     if !found.locked.isEmpty {
       try unlock(bus, found.locked)

@@ -85,7 +85,7 @@ final class BatchRun {
       while hasRoom, delay <= 0, let line = input.next() { start(line) }
       if batch.count == 0, again.isEmpty, stop != nil || input.isExhausted { break }
       let wantsInput = hasRoom && delay <= 0 && !input.isExhausted
-      let pause = again.map { $0.due - Clock.uptime() }.reduce(delay > 0 ? delay : 1, min)
+      let pause = again.map { $0.due - MonotonicClock.now() }.reduce(delay > 0 ? delay : 1, min)
       let ready = try batch.wait(
         milliseconds: Int((min(max(pause, 0), 1) * 1000).rounded(.up)),
         for: [relay.descriptor] + (wantsInput ? [STDIN_FILENO] : []))
@@ -104,7 +104,7 @@ final class BatchRun {
   }
 
   /// Seconds until the next request may start; 0: now.
-  private var delay: Double { pace.wait(now: Clock.uptime()) }
+  private var delay: Double { pace.wait(now: MonotonicClock.now()) }
 
   private func read() {
     do throws(Failure) { try input.fill() } catch { stop = .input(error) }
@@ -119,7 +119,7 @@ final class BatchRun {
         try request.get().request(app, keeper, isAnonymous: options.anonymous))
       wanted.accepted = accepted
       wanted.timeLimit = options.network.maximumTime?.seconds
-      send(Flight(id: id, place: place, line: number, wanted: wanted, began: Clock.uptime()))
+      send(Flight(id: id, place: place, line: number, wanted: wanted, began: MonotonicClock.now()))
     } catch {
       failures.add(status: nil, error)
       finish(place, number, (refusal(id, error), error.kind.exitCode))
@@ -127,13 +127,13 @@ final class BatchRun {
   }
 
   private func send(_ flight: Flight) {
-    _ = pace.turn(now: Clock.uptime())
+    _ = pace.turn(now: MonotonicClock.now())
     batch.start(flight.wanted) { [self] outcome in settle(flight, outcome) }
   }
 
   /// Sends the retries that are due; after a stop, prints the answers that they have.
   private func sendAgain() {
-    let now = Clock.uptime()
+    let now = MonotonicClock.now()
     let ready = again.filter { stop != nil || $0.due <= now }
     again.removeAll { stop != nil || $0.due <= now }
     for item in ready {
@@ -150,7 +150,7 @@ final class BatchRun {
   /// Takes an answer or schedules a retry. 429 holds for all requests: none starts before the time
   /// that the server asks for (rule B6).
   private func settle(_ flight: Flight, _ answer: ProtectedBatch.Outcome) {
-    let now = Clock.uptime()
+    let now = MonotonicClock.now()
     let told = answer.head.flatMap { RetryPolicy.retryAfter($0, now: Clock.now()) }
     var outcome = RetryPolicy.Outcome.answer(status: answer.head?.status ?? 0, told: told)
     // An answer that broke off is a failure, whatever its status.
