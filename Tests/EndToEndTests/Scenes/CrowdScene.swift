@@ -246,9 +246,8 @@ extension Sandbox {
 
   /// Unlocks the default collection without a prompt.
   func unlockKeyring() async throws {
-    let (socket, password) = (busSocket, keyringPassword)
-    try await onThread {
-      let service = try SecretService(socket: socket)
+    let password = keyringPassword
+    try await inKeyring { service, _ in
       try service.unlock(try service.defaultCollection(), password: password)
     }
   }

@@ -311,38 +311,49 @@ final class Sandbox: Sendable {
 
   /// Every item of every collection, with its secret (nil if locked).
   func items() async throws -> [KeyringItem] {
-    let socket = busSocket
-    do {
-      return try await onThread { try SecretService(socket: socket).items() }
-    } catch {
-      // The keyring's data is in its files: if the daemon aborts, it is restarted without loss. A
-      // daemon that a test has killed or stopped is left alone.
-      guard let daemon = state.withLock({ $0.keyring }) else { throw error }
-      // It left the bus during a call: this process does not know yet that it exited.
-      if (error as? DBusError)?.name == "org.freedesktop.DBus.Error.NoReply" {
-        await daemon.until { $0.status != nil }
-      }
-      guard daemon.view.status == 128 + SIGTRAP else { throw error }
-      try await startKeyring()
-      return try await onThread { try SecretService(socket: socket).items() }
-    }
+    try await inKeyring { service, _ in try service.items() }
   }
 
   /// Stores an item in the default collection, even if there is one with the same attributes.
   func store(attributes: [String: String], secret: String, label: String = "test") async throws {
-    let socket = busSocket
-    try await onThread {
-      try SecretService(socket: socket)
-        .store(label: label, attributes: attributes, secret: Array(secret.utf8))
+    try await inKeyring { service, isAgain in
+      // The daemon that aborted may have stored it.
+      if isAgain {
+        let stored = try service.items()
+        guard !stored.contains(where: { $0.attributes == attributes && $0.secret == secret }) else {
+          return
+        }
+      }
+      try service.store(label: label, attributes: attributes, secret: Array(secret.utf8))
     }
   }
 
   /// Locks the default collection. It stays locked: there is no prompter on the bus.
   func lockKeyring() async throws {
+    try await inKeyring { service, _ in try service.lock(try service.defaultCollection()) }
+  }
+
+  /// Runs `body`, and once more (then its flag is true) if the keyring aborts meanwhile: it is
+  /// started again, and its data is in its files. A daemon that a test has killed or stopped is left
+  /// alone.
+  func inKeyring<R: Sendable>(
+    _ body: @escaping @Sendable (SecretService, _ isAgain: Bool) throws -> R
+  ) async throws -> R {
     let socket = busSocket
-    try await onThread {
-      let service = try SecretService(socket: socket)
-      try service.lock(try service.defaultCollection())
+    do {
+      return try await onThread { try body(try SecretService(socket: socket), false) }
+    } catch {
+      guard let daemon = state.withLock({ $0.keyring }) else { throw error }
+      // It left the bus during a call: this process does not know yet that it exited.
+      if (error as? DBusError)?.name == "org.freedesktop.DBus.Error.NoReply" {
+        await daemon.until { $0.status != nil }
+      }
+      guard let status = daemon.view.status, status > 128, status != 128 + SIGKILL else {
+        throw error
+      }
+      print("gnome-keyring-daemon aborted: \(daemon.view)")
+      try await startKeyring()
+      return try await onThread { try body(try SecretService(socket: socket), true) }
     }
   }
 
