@@ -27,7 +27,9 @@ COPIED = ["Package.resolved", "Plugins", "Sources", "Tests/AuthKitTests", "Tests
 # What its manifest does not need, each with one match.
 CUT = [r'\n    \.executable\(name: "DemoAPI".*?\),',
        r'\n    \.executableTarget\(\n      name: "DemoAPI",.*?\n    \),',
-       r'\n    \.testTarget\(\n      name: "EndToEndTests",.*?\n    \),']
+       r'\n    \.testTarget\(\n      name: "EndToEndTests",.*?\n    \),',
+       r'\n    //[^\n]*\n    \.testTarget\(\n      name: "FuzzTests",.*?importsSecretHeaders\]\),',
+       r'\n// `make fuzz`.*\Z']
 # What SwiftPM has fetched: the copy fetches nothing.
 FETCHED = ["checkouts", "repositories", "workspace-state.json"]
 # Seconds for the tests of one fault. A test that hangs must end by its own limit.
@@ -58,6 +60,7 @@ def main():
     with open(HERE + "/faults.toml", "rb") as table:
         faults = tomllib.load(table)["fault"]
     mutants = planted(faults)
+    manifest()
     print(f"{len(faults)} faults fit the sources and tests")
     if options.check:
         return
@@ -107,6 +110,9 @@ def manifest():
         text, count = re.subn(part, "", text, flags=re.DOTALL)
         if count != 1:
             sys.exit(f"guards: Package.swift does not have this exactly once: {part}")
+    for path in re.findall(r'\n      [^/\n]*path: "(Tests/[^"]*)"', text):
+        if path not in COPIED:
+            sys.exit(f"guards: Package.swift needs {path}, which is not copied")
     return text
 
 
