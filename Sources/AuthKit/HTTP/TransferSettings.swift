@@ -73,6 +73,23 @@ package struct TransferSettings {
     totalTimeout = totalTimeout.map { max(0.001, $0 - waited) }
   }
 
+  /// Whether a handle that has the options of `other` needs no change, but for what is set for each
+  /// transfer.
+  func hasSameOptions(as other: TransferSettings) -> Bool {
+    connectTimeout == other.connectTimeout && totalTimeout == other.totalTimeout
+      && compressed == other.compressed && decodes == other.decodes && insecure == other.insecure
+      && caFile == other.caFile && caFolder == other.caFolder
+      && clientCertificate == other.clientCertificate && clientKey == other.clientKey
+      && keyPassphrase === other.keyPassphrase && pinnedKey == other.pinnedKey
+      && atLeastTLS13 == other.atLeastTLS13 && proxy == other.proxy && noProxy == other.noProxy
+      && proxyUser === other.proxyUser && resolve == other.resolve && connectTo == other.connectTo
+      && unixSocket == other.unixSocket && family == other.family
+      && httpVersion == other.httpVersion && ahead == nil && other.ahead == nil
+      && pieceLength == other.pieceLength && sharesConnection == other.sharesConnection
+      && keepsCertificate == other.keepsCertificate
+      && (trace == nil && wire == nil) == (other.trace == nil && other.wire == nil)
+  }
+
   /// Adapts the settings to a request of the recipe, which the user did not ask to see.
   mutating func setPrivate() {
     tooLong = .answerNotUnderstood

@@ -35,6 +35,13 @@ package final class CurlClient {
     )?
   /// Other objects that libcurl points to during a transfer.
   var held: [AnyObject] = []
+  /// The settings whose options the handle has; nil if one has changed since.
+  private var configured: TransferSettings?
+  /// The lists that options of the handle point to.
+  var resolve: CurlList?
+  var connectTo: CurlList?
+  /// The content encodings that libcurl decodes.
+  private let encodings: [String]
   /// The connection that the last transfer was offered.
   var ahead: ConnectionAhead?
   /// The system's certificate authorities, looked up once for all transfers.
@@ -53,6 +60,7 @@ package final class CurlClient {
     }
     self.easy = easy
     systemAuthorities = Self.systemAuthorities(easy, curl)
+    encodings = Self.encodings(of: curl)
     receiver = .allocate(capacity: 1)
     receiver.initialize(to: nil)
   }
@@ -94,7 +102,10 @@ package final class CurlClient {
     _ request: WireRequest, settings: TransferSettings, onHead: @escaping OnHead,
     onBody: @escaping OnBody
   ) throws(Failure) {
-    configure(settings)
+    // The handle of a batch keeps its options: setting them takes a thirtieth of a request.
+    if configured?.hasSameOptions(as: settings) != true { configure(settings) }
+    configured = settings
+    remark.pointee = 0
     let mime = try body(request)
     authctl_curl_set_pointer(easy, CURLOPT_CURLU, UnsafeRawPointer(try request.url.handle()))
     var list: UnsafeMutablePointer<curl_slist>?
@@ -121,7 +132,7 @@ package final class CurlClient {
     }
     receiver.pointee = Receiver(
       onHead: onHead, onBody: onBody, settings: settings, easy: easy,
-      knownEncodings: Self.encodings(of: curl))
+      knownEncodings: encodings)
     connectCallbacks()
   }
 
@@ -131,6 +142,7 @@ package final class CurlClient {
   func end(_ result: CURLcode) throws(Failure) {
     defer { release() }
     guard let receiver = receiver.pointee, let request = sent?.request else { return }
+    if receiver.isLeftEncoded { configured = nil }
     receiver.settings.wire?.end()
     receiver.settings.onFacts?(facts)
     // An answer that ends before its announced length is a failure, though part was passed on.
@@ -283,6 +295,8 @@ private struct Receiver {
   /// The content encodings that libcurl decodes.
   let knownEncodings: [String]
   var failure: Failure?
+  /// Whether the option to decode was taken back for this answer.
+  private(set) var isLeftEncoded = false
   private var head = ResponseHead()
   private var headBytes = 0
   private var headers = 0
@@ -320,6 +334,7 @@ private struct Receiver {
         receiver.headIsComplete = true
         // Left as it is, where libcurl would fail.
         if !receiver.head.isDecodable(by: receiver.knownEncodings) {
+          receiver.isLeftEncoded = true
           authctl_curl_set_long(receiver.easy, CURLOPT_HTTP_CONTENT_DECODING, 0)
         }
         receiver.settings.wire?.received(receiver.head)

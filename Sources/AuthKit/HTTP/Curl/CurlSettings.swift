@@ -31,14 +31,14 @@ extension CurlClient {
     set(CURLOPT_PROXYUSERPWD, settings.proxyUser)
     authctl_curl_set_long(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
     authctl_curl_set_text(easy, CURLOPT_UNIX_SOCKET_PATH, settings.unixSocket)
-    set(CURLOPT_RESOLVE, settings.resolve + (settings.ahead?.resolution ?? []))
+    resolve = set(CURLOPT_RESOLVE, settings.resolve + (settings.ahead?.resolution ?? []))
     if let connection = settings.ahead {
       connection.offer(to: easy)
     } else if ahead != nil {
       ConnectionAhead.withdraw(from: easy)
     }
     ahead = settings.ahead
-    set(CURLOPT_CONNECT_TO, settings.connectTo)
+    connectTo = set(CURLOPT_CONNECT_TO, settings.connectTo)
     let family =
       switch settings.family {
       case .any: CURL_IPRESOLVE_WHATEVER
@@ -53,7 +53,6 @@ extension CurlClient {
       case .http2: CURL_HTTP_VERSION_2_0
       }
     authctl_curl_set_long(easy, CURLOPT_HTTP_VERSION, Int(version))
-    remark.pointee = 0
     authctl_curl_set_pointer(easy, CURLOPT_ERRORBUFFER, remark)
   }
 
@@ -104,14 +103,15 @@ extension CurlClient {
     }
   }
 
-  private func set(_ option: CURLoption, _ lines: [String]) {
+  /// Returns the list, which libcurl uses until the option is set again.
+  private func set(_ option: CURLoption, _ lines: [String]) -> CurlList {
     let list = CurlList(lines, curl)
-    held.append(list)
     authctl_curl_set_pointer(easy, option, list.first)
+    return list
   }
 }
 
-/// A libcurl list that lives as long as a transfer reads it.
+/// A libcurl list.
 final class CurlList {
   let first: UnsafeMutablePointer<curl_slist>?
   private let curl: authctl_curl

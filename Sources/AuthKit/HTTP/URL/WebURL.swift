@@ -119,9 +119,10 @@ package final class WebURL {
     }
     // IDNA maps some characters to nothing or to digits after libcurl has looked for an address:
     // the next parser to read the text would find another host in it.
-    guard let reread = read(whole), reread == (origin, whole, path),
-      !origin.isAddress || URLText.hasPlainAuthority(text)
-    else {
+    let isStable =
+      whole.utf8.elementsEqual(text.utf8)
+      || read(whole).map { $0 == (origin, whole, path) } ?? false
+    guard isStable, !origin.isAddress || URLText.hasPlainAuthority(text) else {
       curl.curl_url_cleanup(handle)
       throw Self.refusal(text, "its host can be read in two ways", source)
     }

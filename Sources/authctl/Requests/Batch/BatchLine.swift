@@ -96,14 +96,14 @@ extension BatchLine {
   /// - Parameter isAnonymous: whether the line may carry its own credential.
   /// - Throws: `usage`.
   func request(
-    _ app: App, _ keeper: SessionKeeper, isAnonymous: Bool
+    _ app: App, _ profile: Profile, _ keeper: SessionKeeper, isAnonymous: Bool
   ) throws(Failure) -> WireRequest {
     try app.checkTarget(target)
     let url = try keeper.api.url(for: target)
-    if !isAnonymous { try app.checkParameters(of: url, keeper.api.profile) }
+    if !isAnonymous { try app.checkParameters(of: url, profile) }
     return try body.request(
       method, to: url,
       with: try PersonalHeaders(
-        headers, keeper.api.profile, app.redactor, isAnonymous: isAnonymous))
+        headers, profile, app.redactor, isAnonymous: isAnonymous))
   }
 }

@@ -34,9 +34,12 @@ final class BatchRun {
 
   private let app: App
   private let options: BatchOptions
+  private let profile: Profile
   private let keeper: SessionKeeper
   private let batch: ProtectedBatch
   private let accepted: (Int) -> Bool
+  /// The limit of -m for each request, in seconds.
+  private let timeLimit: Double?
   private let mask: HeaderMask
   private var input = LineInput()
   /// The number of the last line that was read, from 1.
@@ -63,8 +66,10 @@ final class BatchRun {
   {
     self.app = app
     self.options = options
+    profile = choice.profile
     self.keeper = keeper
     accepted = try options.status.accepted()
+    timeLimit = options.network.maximumTime?.seconds
     mask = HeaderMask(choice.profile, app.redactor, showsSecrets: options.showSecrets)
     policy = try options.retries.policy()
     pace = RateLimit(interval: options.retries.rate?.interval ?? 0)
@@ -116,9 +121,9 @@ final class BatchRun {
     count += 1
     do throws(Failure) {
       var wanted = ProtectedRequest(
-        try request.get().request(app, keeper, isAnonymous: options.anonymous))
+        try request.get().request(app, profile, keeper, isAnonymous: options.anonymous))
       wanted.accepted = accepted
-      wanted.timeLimit = options.network.maximumTime?.seconds
+      wanted.timeLimit = timeLimit
       send(Flight(id: id, place: place, line: number, wanted: wanted, began: MonotonicClock.now()))
     } catch {
       failures.add(status: nil, error)
