@@ -64,7 +64,7 @@ enum Main {
       // `exec` passes its program's words on unchanged.
       if command != Exec.self { try checkWords(before: nil) }
       begun = (command as? any Command.Type)?.preloads.begin(words, environment)
-      do { parsed = try type.parseAsRoot(words) } catch {
+      do { parsed = try UsualRequest.parse(words, of: type) ?? type.parseAsRoot(words) } catch {
         throw CommandFinder.usage(type.message(for: error), of: name, words)
       }
     }
@@ -88,7 +88,7 @@ enum Main {
     guard case .run(let command, let words, let name) = try CommandFinder.resolve(words) else {
       return 0
     }
-    do { _ = try command.parseAsRoot(words) } catch {
+    do { _ = try UsualRequest.parse(words, of: command) ?? command.parseAsRoot(words) } catch {
       throw CommandFinder.usage(command.message(for: error), of: name, words)
     }
     return 0

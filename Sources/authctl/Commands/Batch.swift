@@ -32,7 +32,7 @@ struct Batch: Command {
     try options.check()
     // A line never chooses the profile (rule A12).
     let choice = try app.choose()
-    var http = try options.network.http(in: app)
+    var http = try NetworkOptions.http(options.network, in: app)
     // -m limits each request, not the batch.
     http.totalTimeout = nil
     let keeper = try app.keeper(for: choice.profile, options: http)

@@ -19,5 +19,6 @@ struct Get: MethodCommand {
 
   @OptionGroup(title: "Query") var body: BodyOptions
   @OptionGroup var options: RequestOptions
+  @OptionGroup var rare: RareOptions
   @OptionGroup(title: "Global options") var globals: Globals
 }

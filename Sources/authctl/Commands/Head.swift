@@ -13,5 +13,6 @@ struct Head: MethodCommand {
   var target: String
   @OptionGroup(title: "Body") var body: BodyOptions
   @OptionGroup var options: RequestOptions
+  @OptionGroup var rare: RareOptions
   @OptionGroup(title: "Global options") var globals: Globals
 }

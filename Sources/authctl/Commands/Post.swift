@@ -16,5 +16,6 @@ struct Post: MethodCommand {
   var target: String
   @OptionGroup(title: "Body") var body: BodyOptions
   @OptionGroup var options: RequestOptions
+  @OptionGroup var rare: RareOptions
   @OptionGroup(title: "Global options") var globals: Globals
 }

@@ -23,6 +23,7 @@ struct Request: Command {
 
   @OptionGroup(title: "Body") var body: BodyOptions
   @OptionGroup var options: RequestOptions
+  @OptionGroup var rare: RareOptions
   @OptionGroup(title: "Global options") var globals: Globals
 
   static var preloads: Preload { [.session, .http] }
@@ -43,7 +44,7 @@ struct Request: Command {
         hint: "authctl request METHOD /PATH")
     }
     return try RequestRun(
-      app, method: try HTTPMethod.checked(words[0]), target: words[1], options, body
+      app, method: try HTTPMethod.checked(words[0]), target: words[1], options, rare, body
     ).run()
   }
 }

@@ -6,6 +6,7 @@ struct AsCurl {
   let app: App
   let choice: ProfileChoice
   let options: RequestOptions
+  let network: NetworkOptions?
 
   /// The longest argument of execve(2): MAX_ARG_STRLEN, less the closing NUL.
   private static let longestWord = 131_071
@@ -26,7 +27,7 @@ struct AsCurl {
       helper += " | "
       words += ["-K", "-", "--globoff"]
     }
-    words += network(outline.request.url) + output + method(outline.request)
+    words += route(outline.request.url) + output + method(outline.request)
     for header in outline.headers {
       switch header.value {
       case .session: continue
@@ -105,8 +106,8 @@ struct AsCurl {
     return ["-L", "--max-redirs", "\(options.maximumRedirects)"]
   }
 
-  private func network(_ url: WebURL) -> [String] {
-    var words = options.network.curlWords
+  private func route(_ url: WebURL) -> [String] {
+    var words = network?.curlWords ?? []
     for (option, value) in choice.profile.recipe.curlWords where !words.contains(option) {
       words += [option, value]
     }

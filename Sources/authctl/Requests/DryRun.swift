@@ -8,6 +8,7 @@ struct DryRun {
   let keeper: SessionKeeper
   let request: WireRequest
   let options: RequestOptions
+  let network: NetworkOptions?
 
   func run() throws(Failure) -> Int32 {
     try app.checkAccountOption(choice.profile, in: keeper.store)
@@ -15,7 +16,9 @@ struct DryRun {
     let isBound = try options.anonymous ? false : learn()
     if options.output.asCurl {
       if isBound { throw keeper.bound }
-      let line = try AsCurl(app: app, choice: choice, options: options).line(of: outline)
+      let line = try AsCurl(
+        app: app, choice: choice, options: options, network: network
+      ).line(of: outline)
       try app.console.out(line.text)
       reportMasked(line.masked, "in this command; replace *** before you run it")
     } else {

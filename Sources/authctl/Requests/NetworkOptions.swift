@@ -96,10 +96,29 @@ struct NetworkOptions: ParsableArguments {
   @Flag(help: "Ask for a compressed answer and decode it.")
   var compressed = false
 
-  /// Returns the options in the form that `HTTPClient` takes.
+  /// Returns the options, nil if none is given, in the form that `HTTPClient` takes, with the
+  /// secrets of the environment.
   ///
   /// - Throws: `usage` for what curl or a rule refuses, before anything is sent.
-  func http(in app: App) throws(Failure) -> HTTPOptions {
+  static func http(_ given: NetworkOptions?, in app: App) throws(Failure) -> HTTPOptions {
+    var options = try given?.http(in: app) ?? HTTPOptions()
+    let passphrase = given?.passphrase.source ?? SecretSource(kind: .keyPassphrase)
+    let proxyUser = given?.proxyUser.source ?? SecretSource(kind: .proxyUser)
+    let secrets = try app.secrets([passphrase, proxyUser])
+    if let secret = try secrets.read(.keyPassphrase) {
+      options.keyPassphrase = SharedSecret(secret)
+    }
+    // An empty variable counts as unset, as in curl.
+    if proxyUser.isGiven || app.environment[.proxyUser] != nil,
+      let secret = try secrets.read(.proxyUser)
+    {
+      options.proxyUser = SharedSecret(secret)
+      options.proxyUserIsAmbient = !proxyUser.isGiven
+    }
+    return options
+  }
+
+  private func http(in app: App) throws(Failure) -> HTTPOptions {
     var options = HTTPOptions()
     options.insecure = insecure
     options.caFile = authorities
@@ -109,17 +128,6 @@ struct NetworkOptions: ParsableArguments {
     try identify(&options, app)
     options.proxy = try proxy.map { text throws(Failure) in
       try ProxyAddress(text, option: "-x")
-    }
-    let secrets = try app.secrets([passphrase.source, proxyUser.source])
-    if let secret = try secrets.read(.keyPassphrase) {
-      options.keyPassphrase = SharedSecret(secret)
-    }
-    // An empty variable counts as unset, as in curl.
-    if proxyUser.source.isGiven || app.environment[.proxyUser] != nil,
-      let secret = try secrets.read(.proxyUser)
-    {
-      options.proxyUser = SharedSecret(secret)
-      options.proxyUserIsAmbient = !proxyUser.source.isGiven
     }
     options.noProxy = noProxy
     for text in resolve { try Self.check(text, "--resolve", parts: 3, "HOST:PORT:ADDRESS") }

@@ -46,9 +46,7 @@ struct PageOptions: ParsableArguments {
   /// - Throws: `usage`.
   func check(method: String, _ output: OutputOptions) throws(Failure) {
     if paginate, method != "GET" { throw Failure(.usage, "--paginate requires GET") }
-    if each != nil || output.filter != nil, method == "HEAD" {
-      throw Failure(.usage, "the answer to HEAD has no body")
-    }
+    if each != nil, method == "HEAD" { throw Self.noBody() }
     let needingPages = [
       ("--slurp", slurp), ("--next", next != nil), ("--next-cursor", nextCursor != nil),
       ("--max-pages", maximumPages != nil),
@@ -79,6 +77,8 @@ struct PageOptions: ParsableArguments {
     }
     _ = try place(in: .usual)
   }
+
+  static func noBody() -> Failure { Failure(.usage, "the answer to HEAD has no body") }
 
   /// Returns where an answer names the next page: by these options, else by the recipe.
   ///

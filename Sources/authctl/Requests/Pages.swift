@@ -49,18 +49,20 @@ final class Page {
 
 extension RequestRun {
   /// Requests one page after another and passes each to a `PageWriter`.
-  func deliverPages(
-    _ wanted: ProtectedRequest, _ asking: Asking, by attempts: inout RetryingSender
+  func deliver(
+    _ pages: PageOptions, _ wanted: ProtectedRequest, _ asking: Asking,
+    by attempts: inout RetryingSender
   ) throws(Failure) -> Int32 {
     var wanted = wanted
-    wanted.redirects.staysHome = options.pages.paginate && asking.origins != nil
+    wanted.redirects.staysHome = pages.paginate && asking.origins != nil
     let origins = asking.origins ?? [wanted.request.url.origin]
-    let place = try options.pages.place(in: asking.profile.recipe.nextPage)
-    let writer = PageWriter(app.console, options, filter)
+    let place = try pages.place(in: asking.profile.recipe.nextPage)
+    let writer = PageWriter(app.console, options.output, pages, filter)
     var seen: Set<Int> = []
     for number in 1... {
       seen.insert(Self.mark(wanted.request.url))
-      let page = try page(number, wanted, by: &attempts)
+      let page = try page(
+        pages.paginate ? "page \(number)" : "the answer", wanted, by: &attempts)
       seen.insert(Self.mark(page.url))
       let head = shown(page.head, asking.profile)
       try observers.receiveHead(page.head, head)
@@ -72,7 +74,7 @@ extension RequestRun {
         return failure.kind.exitCode
       }
       try writer.add(page, shownHead)
-      guard options.pages.paginate, !writer.isFull(after: number),
+      guard pages.paginate, !writer.isFull(after: number),
         let next = try next(after: page, number, place, origins)
       else { break }
       guard !seen.contains(Self.mark(next)) else {
@@ -95,9 +97,8 @@ extension RequestRun {
   }
 
   private func page(
-    _ number: Int, _ wanted: ProtectedRequest, by attempts: inout RetryingSender
+    _ name: String, _ wanted: ProtectedRequest, by attempts: inout RetryingSender
   ) throws(Failure) -> Page {
-    let name = options.pages.paginate ? "page \(number)" : "the answer"
     var page: Page?
     try attempts.send(wanted) {
       true
@@ -161,10 +162,12 @@ final class PageWriter {
   private var lastHead: ResponseHead?
   private var items = 0
 
-  init(_ console: Console, _ options: RequestOptions, _ filter: JQFilter?) {
+  init(
+    _ console: Console, _ output: OutputOptions, _ pages: PageOptions, _ filter: JQFilter?
+  ) {
     self.console = console
-    output = options.output
-    pages = options.pages
+    self.output = output
+    self.pages = pages
     self.filter = filter
     isOne = pages.slurp || pages.each != nil || output.file.map { $0 != "-" } ?? false
   }

@@ -6,6 +6,8 @@ struct RequestRun {
   private let method: String
   private let target: String
   let options: RequestOptions
+  /// nil if none is given.
+  let rare: RareOptions?
   private let body: RequestBody
   private let accepted: (Int) -> Bool
   let observers: TransferObservers
@@ -13,7 +15,8 @@ struct RequestRun {
   let filter: JQFilter?
 
   init(
-    _ app: App, method: String, target: String, _ options: RequestOptions, _ data: BodyOptions
+    _ app: App, method: String, target: String, _ options: RequestOptions, _ rare: RareOptions?,
+    _ data: BodyOptions
   ) throws(Failure) {
     self.app = app
     self.method = try options.output.method(method)
@@ -21,6 +24,7 @@ struct RequestRun {
     var options = options
     options.output = try options.output.settled(for: target)
     self.options = options
+    self.rare = rare
     guard options.method == nil else {
       throw Failure(
         .usage, "-X cannot be used with this command, which has its own method",
@@ -29,7 +33,8 @@ struct RequestRun {
     body = try data.body(for: method, app.environment)
     accepted = try options.status.accepted()
     try app.checkTarget(target, after: Self.command(for: method))
-    try options.pages.check(method: method, options.output)
+    try rare?.pages.check(method: method, options.output)
+    if options.output.filter != nil, method == "HEAD" { throw PageOptions.noBody() }
     guard options.maximumRedirects >= 0 else {
       throw Failure(.usage, "--max-redirs must be 0 or more")
     }
@@ -46,7 +51,8 @@ struct RequestRun {
   func run() throws(Failure) -> Int32 {
     let choice = try chosen()
     let keeper = try app.keeper(
-      for: choice.profile, options: observers.attached(to: options.network.http(in: app)))
+      for: choice.profile,
+      options: observers.attached(to: NetworkOptions.http(rare?.network, in: app)))
     let url = try keeper.api.url(for: body.target(target))
     if !options.anonymous { try app.checkParameters(of: url, choice.profile) }
     var wanted = ProtectedRequest(
@@ -57,10 +63,11 @@ struct RequestRun {
     wanted.accepted = accepted
     if options.output.dryRun || options.output.asCurl {
       return try DryRun(
-        app: app, choice: choice, keeper: keeper, request: wanted.request, options: options
+        app: app, choice: choice, keeper: keeper, request: wanted.request, options: options,
+        network: rare?.network
       ).run()
     }
-    if options.network.insecure {
+    if let rare, rare.network.insecure {
       app.console.insist("-k: the certificate of \(url.origin) is not verified")
     }
     guard !options.anonymous else {
@@ -93,9 +100,11 @@ struct RequestRun {
     _ wanted: ProtectedRequest, _ asking: Asking, once: @escaping RetryingSender.Send
   ) throws(Failure) -> Int32 {
     var attempts = try RetryingSender(
-      app.console, options.retries, limit: options.network.maximumTime?.seconds, once: once)
-    return options.pages.isWanted
-      ? try deliverPages(wanted, asking, by: &attempts) : try deliver(wanted, asking, by: &attempts)
+      app.console, rare?.retries, limit: rare?.network.maximumTime?.seconds, once: once)
+    if let pages = rare?.pages, pages.isWanted {
+      return try deliver(pages, wanted, asking, by: &attempts)
+    }
+    return try deliver(wanted, asking, by: &attempts)
   }
 
   /// Without a credential, a URL needs no profile.

@@ -12,15 +12,16 @@ struct RetryingSender {
   private var pace: RateLimit
 
   /// - Parameters:
+  ///   - options: nil if none is given.
   ///   - limit: seconds from now for everything (`-m`).
   ///   - once: sends a request once, or twice if it renews the session.
   init(
-    _ console: Console, _ options: RetryOptions, limit: Double?, once: @escaping Send
+    _ console: Console, _ options: RetryOptions?, limit: Double?, once: @escaping Send
   ) throws(Failure) {
     self.console = console
     self.once = once
-    policy = try options.policy()
-    pace = RateLimit(interval: options.rate?.interval ?? 0)
+    policy = try options?.policy() ?? RetryPolicy()
+    pace = RateLimit(interval: options?.rate?.interval ?? 0)
     deadline = MonotonicClock.now() + (limit ?? .infinity)
   }
 

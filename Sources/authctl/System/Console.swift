@@ -294,19 +294,21 @@ final class Console {
   static func wrapped(_ text: String, indent: Int = 0, columns: Int = 79) -> [String] {
     var lines: [String] = []
     var line = ""
-    for word in text.split(separator: " ", omittingEmptySubsequences: false) {
+    var width = 0
+    for bytes in text.utf8.split(separator: UInt8(ascii: " "), omittingEmptySubsequences: false) {
+      let word = Substring(bytes)
       let isHarmless = word.utf8.last != UInt8(ascii: ":") && !word.utf8.starts(with: "::".utf8)
       let isAfterPrefix =
         lines.isEmpty && ["authctl:", "authctl: warning:", "server:", "hint:"].contains(line)
       let mayBegin = !word.isEmpty && (isHarmless || indent > 0) && !isAfterPrefix
-      let joined = line + " " + word
-      if lines.isEmpty && line.isEmpty {
-        line = String(word)
-      } else if mayBegin && Table.width(of: joined) > columns - indent {
-        lines.append(line)
-        line = String(word)
+      let more = Table.width(of: word)
+      let isFirst = lines.isEmpty && line.isEmpty
+      if isFirst || mayBegin && width + 1 + more > columns - indent {
+        if !isFirst { lines.append(line) }
+        (line, width) = (String(word), more)
       } else {
-        line = joined
+        line += " " + word
+        width += 1 + more
       }
     }
     return lines + [line]

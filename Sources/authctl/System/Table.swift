@@ -110,7 +110,7 @@ struct Table {
 
   /// Returns the columns that `text` takes on a terminal: none for combining marks, two for East
   /// Asian wide characters and emoji (Unicode Standard Annex 11).
-  static func width(of text: String) -> Int {
+  static func width(of text: some StringProtocol) -> Int {
     text.unicodeScalars.reduce(0) { sum, scalar in
       switch scalar.value {
       case 0..<0x300: return sum + 1
