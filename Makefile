@@ -48,12 +48,9 @@ OAUTH_PACKAGES := $(BUILD_PACKAGES) chromium chromium-driver python3 python3-ven
 
 # Links the Swift runtime statically, strips symbols and exports none to libraries opened later,
 # which saves 1 ms per start. libc, and libcurl, libcrypto, libsecret, libjq and libqrencode, which
-# authctl opens on demand, stay dynamic and get their security updates from the system. Packed
-# relocations (glibc 2.36) save 1.1 MB.
+# authctl opens on demand, stay dynamic and get their security updates from the system.
 RELEASE := -c release --product authctl --static-swift-stdlib --disable-local-rpath \
-  -Xlinker -s -Xlinker --no-export-dynamic -Xswiftc -use-ld=lld -Xlinker -z \
-  -Xlinker pack-relative-relocs -Xlinker --no-eh-frame-hdr -Xlinker -T \
-  -Xlinker $(CURDIR)/packaging/authctl.ld
+  -Xlinker -s -Xlinker --no-export-dynamic
 
 SHELL := /bin/bash
 .SHELLFLAGS := -o pipefail -ec
@@ -73,6 +70,7 @@ endif
 
 # The static Swift runtime needs libstdc++, which SwiftPM has no option to link statically. Its
 # linker searches the build folder first: with the archive there, no libstdc++.so is needed to run.
+build: export AUTHCTL_WITHOUT_FOUNDATION := 1
 build: swift
 	@Tests/packages.sh --check $(BUILD_PACKAGES)
 	@bin=$$(swift build $(RELEASE) --show-bin-path); mkdir -p "$$bin"; \

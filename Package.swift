@@ -86,6 +86,14 @@ let package = Package(
   ]
 )
 
+// `make build` links Sources/AbsentFoundation in place of FoundationEssentials, which the parser
+// refers to. Tests need the library.
+if Context.environment["AUTHCTL_WITHOUT_FOUNDATION"] != nil {
+  let name: SwiftSetting = .unsafeFlags(["-module-abi-name", "FoundationEssentials"])
+  package.targets.append(.target(name: "AbsentFoundation", swiftSettings: strict + [name]))
+  package.targets.first { $0.name == "authctl" }?.dependencies.append("AbsentFoundation")
+}
+
 // `make fuzz` builds the same files as a program of libFuzzer, which has the main function: then
 // authctl is a library.
 if Context.environment["AUTHCTL_FUZZ"] != nil,

@@ -10,6 +10,9 @@ enum CommandFinder {
   ]
   private static let flags = ["--verbose", "--quiet", "--trust", "--no-input"]
 
+  /// An option that the parser adds to each command; it needs more than is linked (AbsentFoundation).
+  private static let parserOption = "--experimental-dump-help"
+
   /// The action that the words ask for.
   enum Invocation {
     case version(asJSON: Bool)
@@ -60,6 +63,9 @@ enum CommandFinder {
       return help ?? .help(HelpScreen.text(of: command))
     }
     if let help { return help }
+    if behind.prefix(while: { $0 != "--" }).contains(parserOption) {
+      throw unknownOption(parserOption, of: path.joined(separator: " "))
+    }
     return .run(command, separated(behind), name: path.joined(separator: " "))
   }
 

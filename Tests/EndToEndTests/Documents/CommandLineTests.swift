@@ -104,6 +104,10 @@ import Testing
           ["get", "/x", "--anonymos"],
           "unknown option '--anonymos'\nhint: did you mean '--anonymous'?"
         ),
+        (
+          ["get", "/x", "--experimental-dump-help"],
+          "unknown option '--experimental-dump-help'\nhint: authctl help get"
+        ),
         (["status", "--jsn"], "unknown option '--jsn'\nhint: did you mean '--json'?"),
         (
           ["get", "-p", "shp", "/x"],
