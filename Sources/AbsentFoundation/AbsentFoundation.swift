@@ -22,7 +22,8 @@ open class JSONEncoder {
     public static let sortedKeys = OutputFormatting(rawValue: 2)
   }
 
-  public init() { fatalError("there is no encoder") }
+  /// Traps, since nothing else of the encoder is there.
+  public init() { _ = [Int]()[0] }
 }
 
 public struct Data {}
