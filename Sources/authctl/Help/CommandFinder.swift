@@ -227,7 +227,7 @@ enum CommandFinder {
 
 extension String {
   /// Returns the parts before and after the first `mark`; the second is nil without one.
-  fileprivate func separated(by mark: String) -> (String, String?) {
+  func separated(by mark: String) -> (String, String?) {
     let (bytes, wanted) = (Array(utf8), Array(mark.utf8))
     guard bytes.count >= wanted.count else { return (self, nil) }
     for start in 0...(bytes.count - wanted.count)

@@ -112,7 +112,7 @@ struct Completion {
     }
     // No options are allowed between a group of commands and its command.
     guard path.isEmpty || command.configuration.subcommands.isEmpty else { return }
-    for option in words.options where !option.isHidden {
+    for option in words.shownOptions {
       for name in option.names { offer(name, option.summary, if: typed) }
     }
     if path.isEmpty { offer("--version", "Show the version.", if: typed) }
@@ -245,16 +245,16 @@ struct Completion {
   ]
 }
 
-/// The arguments of one command, as swift-argument-parser reports them.
+/// The arguments of one command, as the parser's help lists them: its other list, in JSON, needs
+/// FoundationEssentials, which is not linked (Sources/AbsentFoundation).
 struct CommandArguments {
-  struct Argument {
-    /// `--output`, `-o`.
+  struct Argument: Equatable {
+    /// `--output`, `-o`; none for a positional argument.
     var names: [String]
     /// The long name without dashes, else the short one.
     var key: String
     var takesValue: Bool
     var isRepeating: Bool
-    var isHidden: Bool
     var valueName: String
     var values: [String]
     var summary: String
@@ -262,18 +262,40 @@ struct CommandArguments {
 
   private(set) var options: [Argument] = []
   private(set) var positionals: [Argument] = []
+  private let type: any ParsableArguments.Type
 
   init(of type: any ParsableArguments.Type) {
-    let dump = try? JSONValue.parse(type._dumpHelp())
-    guard case .array(let items)? = dump?["command"]?["arguments"] else { return }
-    for item in items {
-      let argument = Argument(item)
-      if item["kind"]?.text == "positional" {
-        positionals.append(argument)
-      } else {
-        options.append(argument)
+    self.type = type
+    for argument in Self.arguments(of: type, includeHidden: true) {
+      if argument.names.isEmpty { positionals.append(argument) } else { options.append(argument) }
+    }
+  }
+
+  /// The options that are not hidden.
+  var shownOptions: [Argument] {
+    Self.arguments(of: type, includeHidden: false).filter { !$0.names.isEmpty }
+  }
+
+  /// Returns the arguments in the help. Each is a line behind the usage: two spaces, its names and its
+  /// value, and a text, which has the next line if they are long.
+  private static func arguments(
+    of type: any ParsableArguments.Type, includeHidden: Bool
+  ) -> [Argument] {
+    var arguments: [Argument] = []
+    var usage: String?
+    // No line is as long as that, so that none is broken.
+    let message = type.helpMessage(includeHidden: includeHidden, columns: 10_000)
+    for line in message.utf8.split(separator: UInt8(ascii: "\n")) {
+      let text = String(decoding: line, as: UTF8.self).trimmingSpaces
+      if line.starts(with: "USAGE: ".utf8) { usage = text }
+      let indent = line.prefix { $0 == UInt8(ascii: " ") }.count
+      if indent == 2, let usage, let argument = Argument(text, usage) {
+        arguments.append(argument)
+      } else if indent > 2, let last = arguments.indices.last, arguments[last].summary.isEmpty {
+        arguments[last].read(text)
       }
     }
+    return arguments
   }
 
   /// Returns the option in `word` and the value joined to it: `--store=file`, `-pshop`.
@@ -290,20 +312,35 @@ struct CommandArguments {
 }
 
 extension CommandArguments.Argument {
-  fileprivate init(_ item: JSONValue) {
-    func texts(_ value: JSONValue?) -> [JSONValue] {
-      if case .array(let items)? = value { items } else { [] }
+  /// Reads `-o, --output <file>  Write the body to FILE.`; nil for another kind of line.
+  fileprivate init?(_ line: String, _ usage: String) {
+    var words = line.utf8.split(separator: UInt8(ascii: " ")).map { String($0) ?? "" }[...]
+    names = []
+    (valueName, values, summary) = ("", [], "")
+    while let word = words.first, word.utf8.first == UInt8(ascii: "-") {
+      names.append(word.utf8.last == UInt8(ascii: ",") ? String(word.dropLast()) : word)
+      words.removeFirst()
+      if names.last == word { break }
     }
-    let all = texts(item["names"]).map { name -> (String, String) in
-      (name["kind"]?.text == "long" ? "--" : "-", name["name"]?.text ?? "")
+    if let word = words.first, word.utf8.first == UInt8(ascii: "<") {
+      valueName = String(word.dropFirst().dropLast())
+      words.removeFirst()
     }
-    names = all.map { $0 + $1 }
-    valueName = item["valueName"]?.text ?? ""
-    key = (all.first { $0.0 == "--" } ?? all.first)?.1 ?? ""
-    takesValue = item["kind"]?.text == "option"
-    isRepeating = item["isRepeating"]?.scalarText == "true"
-    isHidden = item["shouldDisplay"]?.scalarText == "false"
-    values = texts(item["allValues"]).compactMap(\.text)
-    summary = item["abstract"]?.text ?? ""
+    if names.isEmpty, valueName.isEmpty { return nil }
+    takesValue = !names.isEmpty && !valueName.isEmpty
+    isRepeating = usage.contains(bytesOf: "<\(valueName)> ...")
+    let long = names.first { $0.utf8.starts(with: "--".utf8) } ?? names.first ?? ""
+    key = String(long.drop { $0 == "-" })
+    read(words.joined(separator: " "))
+  }
+
+  /// Reads `Use this form. (values: text, json; default: text)`.
+  fileprivate mutating func read(_ text: String) {
+    let (plain, listed) = text.separated(by: "(values: ")
+    if let listed {
+      values = listed.separated(by: ")").0.separated(by: ";").0.utf8
+        .split(separator: UInt8(ascii: ",")).map { (String($0) ?? "").trimmingSpaces }
+    }
+    summary = plain.separated(by: "(default: ").0.trimmingSpaces
   }
 }
