@@ -26,8 +26,8 @@ extension MethodCommand {
   }
 }
 
-/// A call of `get`, `post` and so on that names no rare option: with half of the options, it takes
-/// half the time to parse, of which a `get` of 25 ms needs 9.
+/// A call of `get`, `post` and so on that names no rare option: with half of the options, the parser
+/// needs 16 million instructions for `get /me`, not 24.
 struct UsualRequest: Command {
   static let configuration = CommandConfiguration(commandName: "get").alone
 

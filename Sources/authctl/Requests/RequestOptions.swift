@@ -49,8 +49,7 @@ struct RequestOptions: ParsableArguments {
   @Flag(name: [.customShort("f"), .customLong("fail")], help: .hidden) var fail = false
 }
 
-/// The options of a request that most calls do without: half of all, and half of the time it takes
-/// to parse a call. See `UsualRequest`.
+/// The options of a request that most calls do without: half of all. See `UsualRequest`.
 struct RareOptions: ParsableArguments {
   @OptionGroup(title: "Pages") var pages: PageOptions
   @OptionGroup(title: "Retries") var retries: RetryOptions
