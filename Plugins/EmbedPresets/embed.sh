@@ -14,6 +14,10 @@ shift
     printf '\n"""###),\n'
   done
   echo '  ]'
-  echo '}'
+  # For the help of `login`: each command would wrap it anew, as its name is looked up among all.
+  echo '  static let list = """'
+  for file; do name=${file##*/}; echo "${name%.toml}"; done | grep -vx defaults | LC_ALL=C sort |
+    tr '\n' ' ' | fold -s -w 76 | sed 's/^/  /; s/ *$//'
+  printf '\n"""\n}\n'
 } >"$output.new"
 mv "$output.new" "$output"

@@ -44,10 +44,12 @@ package final class Redactor: Sendable {
 
   /// Returns `text` with `***` in place of every form of every learned secret.
   package func mask(_ text: String) -> String {
-    guard !forms.withLock({ $0.isEmpty }) else { return text }
     var text = text
-    let masked = text.withUTF8 { mask(UnsafeRawBufferPointer($0)) }
-    return String(decoding: masked, as: UTF8.self)
+    let masked = text.withUTF8 { utf8 -> [UInt8]? in
+      let bytes = UnsafeRawBufferPointer(utf8)
+      return forms.withLock { $0.occur(in: bytes) } ? mask(bytes) : nil
+    }
+    return masked.map { String(decoding: $0, as: UTF8.self) } ?? text
   }
 
   /// Masks bytes that need not be UTF-8.
@@ -148,6 +150,17 @@ private struct FormTable: Sendable {
     }
     let (word, mask) = bit(form)
     filter[word] |= mask
+  }
+
+  /// Whether a form is in `bytes`.
+  func occur(in bytes: UnsafeRawBufferPointer) -> Bool {
+    guard !isEmpty, bytes.count >= Self.shortest else { return false }
+    return (0...(bytes.count - Self.shortest)).contains { start in
+      if case .none = match(UnsafeRawBufferPointer(rebasing: bytes[start...]), isLast: true) {
+        return false
+      }
+      return true
+    }
   }
 
   /// Returns the longest form that `bytes` begin with; undecided while one may still be coming.

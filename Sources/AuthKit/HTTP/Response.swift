@@ -55,16 +55,18 @@ package struct ResponseHead: Sendable {
   /// values of one name keep their order.
   package var grouped: [(name: String, values: [String])] {
     var groups: [(name: String, values: [String])] = []
+    groups.reserveCapacity(fields.count)
     // Compare bytes: `String` treats two encodings of one letter as equal.
-    var places: [[UInt8]: Int] = [:]
+    var places = [[UInt8]: Int](minimumCapacity: fields.count)
     for field in fields {
       let name = field.name.asciiLowercased
       let place = places[Array(name.utf8), default: groups.count]
-      if place == groups.count {
+      if place < groups.count {
+        groups[place].values.append(field.value)
+      } else {
         places[Array(name.utf8)] = place
-        groups.append((name, []))
+        groups.append((name, [field.value]))
       }
-      groups[place].values.append(field.value)
     }
     return groups
   }

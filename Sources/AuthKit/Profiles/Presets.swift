@@ -7,6 +7,9 @@ package enum Presets {
     EmbeddedPresets.texts.map(\.name).filter { $0 != defaultsName }.sorted()
   }
 
+  /// The names, in indented lines of at most 77 columns.
+  package static var list: String { EmbeddedPresets.list }
+
   /// The text of the preset called `name`, including comments; nil if there is none.
   package static func text(_ name: String) -> String? {
     guard name != defaultsName else { return nil }

@@ -161,8 +161,10 @@ enum ProfileSchema {
         found += try inner(of: member, document, keys, ignoring)
         continue
       }
-      let known = keys.filter { !$0.name.utf8.contains(UInt8(ascii: ".")) }
-      guard let key = known.first(where: { $0.name == member.key }) else {
+      let dot = UInt8(ascii: ".")
+      guard !member.key.utf8.contains(dot), let key = keys.first(where: { $0.name == member.key })
+      else {
+        let known = keys.filter { !$0.name.utf8.contains(dot) }
         let near =
           suggestion(for: member.key, in: known.map(\.name) + tables)
           ?? suggestionElsewhere(for: member.key, in: keys)
@@ -185,10 +187,10 @@ enum ProfileSchema {
     }
     var found: [(key: Key, value: JSONValue)] = []
     let prefix = table.key + "."
-    let known = keys.filter { $0.name.utf8.starts(with: prefix.utf8) }
     for member in members where !ignoring.contains([table.key, member.key]) {
       let name = prefix + member.key
-      guard let key = known.first(where: { $0.name == name }) ?? variable(name) else {
+      guard let key = keys.first(where: { $0.name == name }) ?? variable(name) else {
+        let known = keys.filter { $0.name.utf8.starts(with: prefix.utf8) }
         let names = known.map { String($0.name.dropFirst(prefix.count)) }
         let near =
           suggestion(for: member.key, in: names) ?? suggestionElsewhere(for: member.key, in: keys)

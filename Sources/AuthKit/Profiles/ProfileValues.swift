@@ -76,8 +76,11 @@ struct ProfileValues {
 
   /// The first key of a table that has a value.
   func firstKey(of table: String) -> String? {
-    ProfileSchema.keys.map(\.name).first {
-      $0.utf8.starts(with: (table + ".").utf8) && items[$0] != nil
+    let prefix = table + "."
+    // Most tables have none, and a profile far fewer keys than the schema.
+    guard items.keys.contains(where: { $0.utf8.starts(with: prefix.utf8) }) else { return nil }
+    return ProfileSchema.keys.map(\.name).first {
+      $0.utf8.starts(with: prefix.utf8) && items[$0] != nil
     }
   }
 

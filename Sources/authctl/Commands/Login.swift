@@ -16,7 +16,7 @@ struct Login: Command {
         authctl login --from-curl copied.txt
 
       Presets (authctl profile presets FILTER describes them):
-      \(presets)
+      \(Presets.list)
       """
   ).alone
 
@@ -24,11 +24,6 @@ struct Login: Command {
     help: ArgumentHelp(
       "The API's base URL, its sign-in URL, or a profile.", valueName: "url|name"))
   var target: String?
-
-  private static var presets: String {
-    Console.wrapped(Presets.names.joined(separator: " "), indent: 4).map { "  " + $0 }
-      .joined(separator: "\n")
-  }
 
   @OptionGroup(title: "New profile") var profile: ProfileOptions
   @OptionGroup(title: "Browser sign-in") var browser: BrowserOptions

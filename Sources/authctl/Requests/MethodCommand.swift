@@ -29,7 +29,8 @@ extension MethodCommand {
 /// A call of `get`, `post` and so on that names no rare option: with half of the options, the parser
 /// needs 16 million instructions for `get /me`, not 24.
 struct UsualRequest: Command {
-  static let configuration = CommandConfiguration(commandName: "get").alone
+  // With -h in a cluster, the command's own parser shows the help.
+  static let configuration = CommandConfiguration(commandName: "get", helpNames: []).alone
 
   @Argument var target: String
   @OptionGroup var body: BodyOptions

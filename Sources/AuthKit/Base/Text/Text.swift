@@ -39,7 +39,9 @@ extension String {
   /// The text with A-Z in lower case, all other bytes unchanged.
   package var asciiLowercased: String {
     guard utf8.contains(where: { $0 != Self.lowered($0) }) else { return self }
-    return String(decoding: utf8.map(Self.lowered), as: UTF8.self)
+    return String(unsafeUninitializedCapacity: utf8.count) {
+      $0.initialize(fromContentsOf: utf8.lazy.map(Self.lowered))
+    }
   }
 
   /// Whether it equals `other`, ignoring ASCII case; copies neither.

@@ -51,13 +51,26 @@ package final class WebURL {
   /// - Throws: `failed` without libcurl, `usage` if libcurl reads the URL differently.
   func handle() throws(Failure) -> OpaquePointer {
     if let opened { return opened }
-    let read = try WebURL(reading: text, .person)
-    guard read.origin == origin, read.text.utf8.elementsEqual(text.utf8) else {
+    let curl = try openedLibcurl()
+    guard let handle = curl.curl_url() else { throw Failure(.failed, "out of memory") }
+    func isPart(_ part: CURLUPart, _ expected: String, _ flags: Int32 = 0) -> Bool {
+      var value: UnsafeMutablePointer<CChar>?
+      guard curl.curl_url_get(handle, part, &value, UInt32(flags)) == CURLUE_OK, let value else {
+        return false
+      }
+      defer { curl.curl_free(value) }
+      return strcmp(value, expected) == 0
+    }
+    guard curl.curl_url_set(handle, CURLUPART_URL, text, UInt32(CURLU_URLENCODE)) == CURLUE_OK,
+      isPart(CURLUPART_SCHEME, origin.scheme), isPart(CURLUPART_HOST, origin.host),
+      isPart(CURLUPART_PORT, "\(origin.port)", CURLU_DEFAULT_PORT),
+      isPart(CURLUPART_PATH, path), isPart(CURLUPART_URL, text)
+    else {
+      curl.curl_url_cleanup(handle)
       throw Self.refusal(text, "libcurl reads it differently", .person)
     }
-    swap(&opened, &read.opened)
-    guard let opened else { throw Failure(.failed, "out of memory") }
-    return opened
+    opened = handle
+    return handle
   }
 
   /// Returns `reference`, such as a Location, resolved against this URL (RFC 3986, section 5).
