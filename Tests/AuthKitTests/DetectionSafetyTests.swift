@@ -144,6 +144,7 @@ import Testing
     (#"{"password":{"tokenUrl":"/token"}}"#, "", "/token"),
     (#"{"password":{"tokenUrl":"token"}}"#, "", "/token"),
     (#"{"password":{"tokenUrl":"https://api.shop.example/o/token/"}}"#, "", "/o/token/"),
+    (#"{"password":{"tokenUrl":"https://api.shop.example//token"}}"#, "", nil),
     (#"{"password":{"tokenUrl":"token"}}"#, "/v1", "/token"),
     (#"{"password":{"tokenUrl":"/v1/token"}}"#, "/v1", "/token"),
     (#"{"implicit":{"authorizationUrl":"/a"}}"#, "", nil),

@@ -89,7 +89,8 @@ struct OpenAPI {
       if flow.isPassword, target.query == nil, !text.utf8.contains(UInt8(ascii: "{")),
         target.path.utf8.starts(with: (path + "/").utf8)
       {
-        passwordGrant = String(decoding: target.path.utf8.dropFirst(path.utf8.count), as: UTF8.self)
+        let rest = String(decoding: target.path.utf8.dropFirst(path.utf8.count), as: UTF8.self)
+        if URLText.problemOfPathStart(rest, isWhole: true) == nil { passwordGrant = rest }
       }
     }
   }

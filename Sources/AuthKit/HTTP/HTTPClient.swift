@@ -313,17 +313,21 @@ package final class HTTPClient {
 
   // MARK: - The wire
 
-  /// Begins to connect to the API, for the first request to it. Does nothing where another thing than
-  /// the URL of the profile decides where a connection goes, or if the API is on this machine.
-  package func connectAhead() {
+  /// Begins to connect to the API, for the first request to it, or takes over the connection `begun`.
+  package func connectAhead(_ begun: ConnectionAhead?) { ahead = connectionAhead(begun) }
+
+  /// Returns a connection to the API that has begun, or `begun`; nil where another thing than the URL
+  /// of the profile decides where a connection goes, or if the API is on this machine.
+  package func connectionAhead(_ begun: ConnectionAhead? = nil) -> ConnectionAhead? {
     guard !base.isLoopback, let settings = try? settings(carryingSecretsTo: base),
       settings.proxy?.isEmpty ?? !Proxies.areSet(in: environment),
       settings.unixSocket == nil, settings.resolve.isEmpty, settings.connectTo.isEmpty,
       settings.family == .any,
       // 0 is libcurl's own limit, of which no part can be taken.
       settings.connectTimeout > 0
-    else { return }
-    ahead = ConnectionAhead(
+    else { return nil }
+    if let begun, begun.origin == base { return begun }
+    return ConnectionAhead(
       to: base, seconds: min(settings.connectTimeout, options.totalTimeout ?? .infinity))
   }
 

@@ -87,7 +87,7 @@ extension App {
         hint: "set AUTHCTL_TOKEN to a token for AUTHCTL_URL, or run: authctl login URL")
     }
     if let url, url.origin == keeper.api.base.origin, !choice.profile.isInPlace {
-      keeper.api.http.connectAhead()
+      keeper.api.http.connectAhead(begun?.connection)
     }
     let account = try account(of: keeper)
     context.account = account.name

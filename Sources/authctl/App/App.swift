@@ -16,6 +16,8 @@ final class App {
   private var openedConfig: Config?
   /// The keyring connection that `Preload` began, for the first store that can use it.
   var keyringAhead: SecretServiceAhead?
+  /// The profile and the connection that `Preload` began.
+  let begun: (profile: Profile, connection: ConnectionAhead?)?
   /// The stores that `warnUnread` has named.
   var unreadStores: Set<StoreName> = []
   /// The file in place that is trusted in this run.
@@ -29,6 +31,7 @@ final class App {
   ) {
     keyringAhead = begun?.keyring
     openedConfig = begun?.config
+    self.begun = begun?.request
     self.environment = environment
     self.before = before
     self.globals = globals

@@ -9,18 +9,25 @@ struct Preload: OptionSet {
   static let session = Preload(rawValue: 1)
   /// The HTTP library.
   static let http = Preload(rawValue: 2)
+  /// The connection to the API, if the command has a path and no option that leads elsewhere.
+  static let connection = Preload(rawValue: 4)
 
   /// The resources that have begun to load.
   struct Begun {
     let keyring: SecretServiceAhead?
     /// `config.toml`, if it had to be read.
     let config: Config?
+    /// The profile of a request that says nothing else, and the connection to its API.
+    let request: (profile: Profile, connection: ConnectionAhead?)?
   }
 
   /// Begins to load; the keyring only if nothing says that the session is elsewhere.
   func begin(_ words: [String], _ environment: [String: String]) -> Begun {
     let mayAskKeyring = contains(.session) && !Self.isElsewhere(words, environment)
     let config = mayAskKeyring ? try? App.profiles(environment).config() : nil
+    // The way to the server is the longest.
+    let request =
+      contains(.connection) ? config.flatMap { Self.request(words, environment, $0) } : nil
     // The session comes first because it is needed first: while libcurl and its thirty libraries
     // load, no thread can start.
     guard let config, config.store == .secretService else {
@@ -29,12 +36,44 @@ struct Preload: OptionSet {
       } else {
         loadCurl()
       }
-      return Begun(keyring: nil, config: config)
+      return Begun(keyring: nil, config: config, request: request)
     }
     let keyring = SecretServiceAhead(
       busAddress: environment["DBUS_SESSION_BUS_ADDRESS"], timeout: config.storeTimeout,
       then: loadCurl)
-    return Begun(keyring: keyring, config: config)
+    return Begun(keyring: keyring, config: config, request: request)
+  }
+
+  /// Loads the profile of a request and begins to connect to its API, if its words are only a path
+  /// and a profile: with another option, the parser has to say where the connection goes. It is
+  /// then made 4 ms later.
+  private static func request(
+    _ words: [String], _ environment: [String: String], _ config: Config
+  ) -> (profile: Profile, connection: ConnectionAhead?)? {
+    var (named, target): (String?, String?)
+    var rest = words[...]
+    while let word = rest.popFirst() {
+      if word == "-p" || word == "--profile" {
+        guard let name = rest.popFirst() else { return nil }
+        named = name
+      } else if target == nil {
+        target = word
+      } else {
+        return nil
+      }
+    }
+    let standard = environment[.profile] ?? (environment[.url] == nil ? config.defaultProfile : nil)
+    guard let target, let name = named ?? standard,
+      let profile = try? App.profiles(environment).load(name),
+      let origin = try? WebURL(profile.url, from: .person).origin
+    else { return nil }
+    let isPath = target.utf8.first == UInt8(ascii: "/") && !target.utf8.starts(with: "//".utf8)
+    // Without -p, a URL chooses the profile.
+    guard isPath || named != nil && target.utf8.starts(with: "\(origin)/".utf8) else { return nil }
+    let http = HTTPClient(
+      network: profile.recipe.network, base: origin, secretHeaders: [], options: HTTPOptions(),
+      environment: environment, clock: Clock.now, warn: { _ in }, log: nil, trace: nil)
+    return (profile, http.connectionAhead())
   }
 
   private func loadCurl() {

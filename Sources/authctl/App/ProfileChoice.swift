@@ -179,6 +179,7 @@ extension App {
   /// Loads a profile by its name or, if `name` has a slash, from that file.
   func load(_ name: String) throws(Failure) -> Profile {
     if name.utf8.contains(UInt8(ascii: "/")) { return try ProfileStore.load(file: name) }
+    if let profile = begun?.profile, profile.name.utf8.elementsEqual(name.utf8) { return profile }
     return try profiles.load(name)
   }
 

@@ -11,7 +11,7 @@ protocol MethodCommand: Command {
 }
 
 extension MethodCommand {
-  static var preloads: Preload { [.session, .http] }
+  static var preloads: Preload { [.session, .http, .connection] }
 
   func run(in app: App) throws(Failure) -> Int32 {
     try RequestRun(app, method: Self.method, target: target, options, rare, body).run()

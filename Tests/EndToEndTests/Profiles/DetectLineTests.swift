@@ -210,6 +210,10 @@ import Testing
       "",
       #""components":{"securitySchemes":{"s":{"type":"oauth2","flows":{"password":"#
         + #"{"tokenUrl":"/{x}/token?y=1#z"}}}}}"#),
+    Look.document(
+      "",
+      #""components":{"securitySchemes":{"s":{"type":"oauth2","flows":{"password":"#
+        + #"{"tokenUrl":"/.//token"}}}}}"#),
   ])
   func linesThatArePrintedAreTaken(document: String) async throws {
     try await Sandbox.with(.none) { box in

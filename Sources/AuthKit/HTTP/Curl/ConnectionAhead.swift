@@ -10,8 +10,9 @@ internal import Glibc
 /// more attempt every 200 ms or as soon as one fails (RFC 8305). If no attempt succeeds, libcurl goes
 /// its own way, and reports what is wrong.
 ///
-/// At a distance of 20 ms a `get` takes 10 ms of 62 less by http, and 10 of 109 by https.
-final class ConnectionAhead {
+/// At a distance of 20 ms a `get` takes 10 ms of 62 less by http, and 10 of 109 by https; 4 ms less
+/// still if it begins before the options are read.
+package final class ConnectionAhead {
   /// Where it leads.
   let origin: Origin
   private var thread: BackgroundThread?
@@ -37,6 +38,8 @@ final class ConnectionAhead {
       connection = Self.firstConnection(addresses.prefix(Self.mostAttempts), before: end)
     }
     if thread == nil { return nil }
+    // Where threads share a processor, this one would go on for 3 ms before the other begins.
+    sched_yield()
   }
 
   // MARK: - For libcurl
