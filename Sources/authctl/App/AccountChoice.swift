@@ -77,6 +77,11 @@ extension App {
     for choice: ProfileChoice, _ keeper: SessionKeeper, at url: WebURL? = nil
   ) throws(Failure) -> Session {
     try checkAccountOption(choice.profile, in: keeper.store)
+    if let url, url.origin == keeper.api.base.origin, choice.profile.file != nil,
+      !choice.profile.isInPlace
+    {
+      keeper.api.http.connectAhead(begun?.connection)
+    }
     if let session = try environmentSession(for: choice) {
       console.verbose("* \(choice.profile.name) (\(choice.reason)), \(session.variable ?? "")")
       return session
@@ -85,9 +90,6 @@ extension App {
       throw Failure(
         .notSignedIn, "not signed in to \(keeper.api.base.origin)",
         hint: "set AUTHCTL_TOKEN to a token for AUTHCTL_URL, or run: authctl login URL")
-    }
-    if let url, url.origin == keeper.api.base.origin, !choice.profile.isInPlace {
-      keeper.api.http.connectAhead(begun?.connection)
     }
     let account = try account(of: keeper)
     context.account = account.name

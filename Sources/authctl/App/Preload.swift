@@ -24,14 +24,17 @@ struct Preload: OptionSet {
   /// Begins to load; the keyring only if nothing says that the session is elsewhere.
   func begin(_ words: [String], _ environment: [String: String]) -> Begun {
     let mayAskKeyring = contains(.session) && !Self.isElsewhere(words, environment)
-    let config = mayAskKeyring ? try? App.profiles(environment).config() : nil
+    let profiles = App.profiles(environment)
+    var config = mayAskKeyring ? try? profiles.config() : nil
     // The way to the server is the longest.
     let request =
-      contains(.connection) ? config.flatMap { Self.request(words, environment, $0) } : nil
+      contains(.connection) ? Self.request(words, environment, profiles, &config) : nil
     // The session comes first because it is needed first: while libcurl and its thirty libraries
     // load, no thread can start.
-    guard let config, config.store == .secretService else {
-      if Self.isSealed(config, environment), contains(.session) {
+    guard mayAskKeyring, let config, config.store == .secretService else {
+      let isSealed =
+        mayAskKeyring && config?.store == .file || environment[.store] == StoreName.file.rawValue
+      if isSealed, contains(.session) {
         Crypto.prepareAhead(then: loadCurl)
       } else {
         loadCurl()
@@ -48,7 +51,8 @@ struct Preload: OptionSet {
   /// and a profile: with another option, the parser has to say where the connection goes. It is
   /// then made 4 ms later.
   private static func request(
-    _ words: [String], _ environment: [String: String], _ config: Config
+    _ words: [String], _ environment: [String: String], _ profiles: ProfileStore,
+    _ config: inout Config?
   ) -> (profile: Profile, connection: ConnectionAhead?)? {
     var (named, target): (String?, String?)
     var rest = words[...]
@@ -62,9 +66,9 @@ struct Preload: OptionSet {
         return nil
       }
     }
-    let standard = environment[.profile] ?? (environment[.url] == nil ? config.defaultProfile : nil)
-    guard let target, let name = named ?? standard,
-      let profile = try? App.profiles(environment).load(name),
+    if config == nil, named == nil { config = try? profiles.config() }
+    let standard = environment[.profile] ?? (environment[.url] == nil ? config?.defaultProfile : nil)
+    guard let target, let name = named ?? standard, let profile = try? profiles.load(name),
       let origin = try? WebURL(profile.url, from: .person).origin
     else { return nil }
     let isPath = target.utf8.first == UInt8(ascii: "/") && !target.utf8.starts(with: "//".utf8)
@@ -78,10 +82,6 @@ struct Preload: OptionSet {
 
   private func loadCurl() {
     if contains(.http) { CurlClient.loadAhead() }
-  }
-
-  private static func isSealed(_ config: Config?, _ environment: [String: String]) -> Bool {
-    config?.store == .file || environment[.store] == StoreName.file.rawValue
   }
 
   private static func isElsewhere(_ words: [String], _ environment: [String: String]) -> Bool {

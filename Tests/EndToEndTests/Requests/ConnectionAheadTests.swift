@@ -186,6 +186,28 @@ struct ConnectionAheadTests {
     }
   }
 
+  @Test func tokenOfTheEnvironmentUsesTheOneConnection() async throws {
+    try await Sandbox.with(.none) { box in
+      try box.profile("far", "url = \"http://four.test:8080\"\n[network]\nallow_http = true\n")
+      try box.write("config/authctl/config.toml", "default_profile = \"far\"\n")
+      let token: [String: String?] = ["AUTHCTL_TOKEN": box.canary.make("access")]
+      let proxy = token.merging(["http_proxy": "http://10.213.77.2:8081"]) { $1 }
+      let asked = "10.213.77.2:8080 GET /x"
+      let calls: [(words: [String], env: [String: String?], seen: [String])] = [
+        (["get", "/x"], token, [asked]),
+        (["get", "http://four.test:8080/x", "-p", "far"], token, [asked]),
+        (["get", "/x", "-H", "A: b"], token, [asked]),
+        (["get", "/x"], proxy, ["10.213.77.2:8081 GET http://four.test:8080/x"]),
+        (["get", "/x", "-H", "A: b"], proxy, ["10.213.77.2:8081 GET http://four.test:8080/x"]),
+      ]
+      for call in calls {
+        let (run, seen) = try await run(box, call.words, env: call.env)
+        #expect(run.stdout == "{}" && run.status == 0, "\(call.words): \(run)")
+        #expect(seen == call.seen, "\(call.words) \(call.env.keys.sorted())")
+      }
+    }
+  }
+
   @Test func sessionOfAnotherOriginSendsNothing() async throws {
     try await Sandbox.with { box in
       try await signIn(box, "http://four.test:8081")
