@@ -149,8 +149,11 @@ private func pairs(_ header: String) -> [String] {
   if kind % 3 == 1 {
     if let target = LinkHeader.next(in: lines) {
       try check(
-        lines.contains {
-          $0.contains(bytesOf: target) && $0.asciiLowercased.contains(bytesOf: "next")
+        lines.contains { line in
+          // As a quoted string, the relation may have backslashes (RFC 9110, section 5.6.4).
+          let words = line.utf8.filter { $0 != UInt8(ascii: "\\") }
+          return line.contains(bytesOf: target)
+            && String(decoding: words, as: UTF8.self).asciiLowercased.contains(bytesOf: "next")
         },
         "a target comes from a header")
     }

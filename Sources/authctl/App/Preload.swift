@@ -9,7 +9,7 @@ struct Preload: OptionSet {
   static let session = Preload(rawValue: 1)
   /// The HTTP library.
   static let http = Preload(rawValue: 2)
-  /// The connection to the API, if the command has a path and no option that leads elsewhere.
+  /// The connection to the API.
   static let connection = Preload(rawValue: 4)
 
   /// The resources that have begun to load.
@@ -25,10 +25,11 @@ struct Preload: OptionSet {
   func begin(_ words: [String], _ environment: [String: String]) -> Begun {
     let mayAskKeyring = contains(.session) && !Self.isElsewhere(words, environment)
     let profiles = App.profiles(environment)
-    var config = mayAskKeyring ? try? profiles.config() : nil
+    let usual = contains(.connection) ? Self.usual(words) : nil
+    let config =
+      mayAskKeyring || usual.map { $0.profile == nil } == true ? try? profiles.config() : nil
     // The way to the server is the longest.
-    let request =
-      contains(.connection) ? Self.request(words, environment, profiles, &config) : nil
+    let request = usual.flatMap { Self.request($0, environment, profiles, config) }
     // The session comes first because it is needed first: while libcurl and its thirty libraries
     // load, no thread can start.
     guard mayAskKeyring, let config, config.store == .secretService else {
@@ -47,33 +48,41 @@ struct Preload: OptionSet {
     return Begun(keyring: keyring, config: config, request: request)
   }
 
-  /// Loads the profile of a request and begins to connect to its API, if its words are only a path
-  /// and a profile: with another option, the parser has to say where the connection goes. It is
-  /// then made 4 ms later.
-  private static func request(
-    _ words: [String], _ environment: [String: String], _ profiles: ProfileStore,
-    _ config: inout Config?
-  ) -> (profile: Profile, connection: ConnectionAhead?)? {
-    var (named, target): (String?, String?)
+  /// Returns what the words name if they are only a target and a profile; nil with any other: the
+  /// parser has to say where the connection goes, and it is made 4 ms later.
+  private static func usual(_ words: [String]) -> (profile: String?, target: String)? {
+    var (profile, target): (String?, String?)
     var rest = words[...]
     while let word = rest.popFirst() {
       if word == "-p" || word == "--profile" {
         guard let name = rest.popFirst() else { return nil }
-        named = name
+        profile = name
       } else if target == nil {
         target = word
       } else {
         return nil
       }
     }
-    if config == nil, named == nil { config = try? profiles.config() }
-    let standard = environment[.profile] ?? (environment[.url] == nil ? config?.defaultProfile : nil)
-    guard let target, let name = named ?? standard, let profile = try? profiles.load(name),
+    return target.map { (profile, $0) }
+  }
+
+  /// Loads the profile of a request and begins to connect to its API, if the target is a path or a
+  /// URL of the API's origin.
+  private static func request(
+    _ named: (profile: String?, target: String), _ environment: [String: String],
+    _ profiles: ProfileStore, _ config: Config?
+  ) -> (profile: Profile, connection: ConnectionAhead?)? {
+    let standard =
+      environment[.profile] ?? (environment[.url] == nil ? config?.defaultProfile : nil)
+    guard let name = named.profile ?? standard, let profile = try? profiles.load(name),
       let origin = try? WebURL(profile.url, from: .person).origin
     else { return nil }
-    let isPath = target.utf8.first == UInt8(ascii: "/") && !target.utf8.starts(with: "//".utf8)
+    let target = named.target.utf8
+    let isPath = target.first == UInt8(ascii: "/") && !target.starts(with: "//".utf8)
     // Without -p, a URL chooses the profile.
-    guard isPath || named != nil && target.utf8.starts(with: "\(origin)/".utf8) else { return nil }
+    guard isPath || named.profile != nil && target.starts(with: "\(origin)/".utf8) else {
+      return nil
+    }
     let http = HTTPClient(
       network: profile.recipe.network, base: origin, secretHeaders: [], options: HTTPOptions(),
       environment: environment, clock: Clock.now, warn: { _ in }, log: nil, trace: nil)
