@@ -38,6 +38,9 @@ The first request of a process, over a line that holds every packet back for hal
 NOTES = """
 ## What stands behind them
 
+- On a machine that shares its processors with others, as this one, two runs differ by a tenth. On
+  one that gives threads a processor each only while they have much to do, also as this one, what is
+  loaded meanwhile is not free: ratios of wall time come near those of processor time.
 - A program with Swift's runtime inside begins 1.2 ms later than one in C: 350 pages are touched and
   50 000 pointers set before `main`. Memory is of the same kind: of the 28 MiB, 10 are pages of the
   program itself, 4 GLib's and libsecret's, and 10 what curl has too. Neither grows with the length of
