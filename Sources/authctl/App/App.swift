@@ -16,8 +16,8 @@ final class App {
   private var openedConfig: Config?
   /// The keyring connection that `Preload` began, for the first store that can use it.
   var keyringAhead: SecretServiceAhead?
-  /// The profile and the connection that `Preload` began.
-  let begun: (profile: Profile, connection: ConnectionAhead?)?
+  /// What `Preload` began for a request.
+  let begun: Preload.Request?
   /// The stores that `warnUnread` has named.
   var unreadStores: Set<StoreName> = []
   /// The file in place that is trusted in this run.

@@ -17,8 +17,14 @@ struct Preload: OptionSet {
     let keyring: SecretServiceAhead?
     /// `config.toml`, if it had to be read.
     let config: Config?
-    /// The profile of a request that says nothing else, and the connection to its API.
-    let request: (profile: Profile, connection: ConnectionAhead?)?
+    /// The request, if its words say nothing else.
+    let request: Request?
+  }
+
+  /// The profile of a request, and the connection to its API.
+  struct Request {
+    let profile: Profile
+    let connection: ConnectionAhead?
   }
 
   /// Begins to load; the keyring only if nothing says that the session is elsewhere.
@@ -71,7 +77,7 @@ struct Preload: OptionSet {
   private static func request(
     _ named: (profile: String?, target: String), _ environment: [String: String],
     _ profiles: ProfileStore, _ config: Config?
-  ) -> (profile: Profile, connection: ConnectionAhead?)? {
+  ) -> Request? {
     let standard =
       environment[.profile] ?? (environment[.url] == nil ? config?.defaultProfile : nil)
     guard let name = named.profile ?? standard, let profile = try? profiles.load(name),
@@ -86,7 +92,7 @@ struct Preload: OptionSet {
     let http = HTTPClient(
       network: profile.recipe.network, base: origin, secretHeaders: [], options: HTTPOptions(),
       environment: environment, clock: Clock.now, warn: { _ in }, log: nil, trace: nil)
-    return (profile, http.connectionAhead())
+    return Request(profile: profile, connection: http.connectionAhead())
   }
 
   private func loadCurl() {
