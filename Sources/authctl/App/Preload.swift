@@ -83,12 +83,9 @@ struct Preload: OptionSet {
     guard let name = named.profile ?? standard, let profile = try? profiles.load(name),
       let origin = try? WebURL(profile.url, from: .person).origin
     else { return nil }
-    let target = named.target.utf8
-    let isPath = target.first == UInt8(ascii: "/") && !target.starts(with: "//".utf8)
     // Without -p, a URL chooses the profile.
-    guard isPath || named.profile != nil && target.starts(with: "\(origin)/".utf8) else {
-      return nil
-    }
+    let isOfAPI = named.profile != nil && named.target.utf8.starts(with: "\(origin)/".utf8)
+    guard App.isPath(named.target) || isOfAPI else { return nil }
     let http = HTTPClient(
       network: profile.recipe.network, base: origin, secretHeaders: [], options: HTTPOptions(),
       environment: environment, clock: Clock.now, warn: { _ in }, log: nil, trace: nil)

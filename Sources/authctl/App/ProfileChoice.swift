@@ -64,12 +64,16 @@ extension App {
     URLText.isAbsolute(target)
   }
 
+  /// Whether a target is a path of the API; one that begins with two slashes would name a host.
+  static func isPath(_ target: String) -> Bool {
+    target.utf8.first == UInt8(ascii: "/") && !target.utf8.starts(with: "//".utf8)
+  }
+
   /// Rejects the target of a request that is neither a path nor a URL.
   ///
   /// - Parameter command: the words before the target, for a hint with the path it may mean.
   func checkTarget(_ target: String, after command: [String] = []) throws(Failure) {
-    let isPath = target.utf8.first == UInt8(ascii: "/") && !target.utf8.starts(with: "//".utf8)
-    guard isPath || isURL(target) else {
+    guard Self.isPath(target) || isURL(target) else {
       throw Failure(
         .usage,
         "\(DisplayText.oneLine(Redactor.withoutUserInformation(target), limit: 80)) is neither a "
