@@ -63,7 +63,7 @@ private let issuer = OAuthTable.issuer
     let challenge = found.first { $0.name == "code_challenge" }?.value
     let own = try #require(verifier[.taken("code_verifier")])
     #expect(challenge == base64URL(try Crypto.sha256(Array(own.text.utf8))))
-    #expect(request.nonce == found.first { $0.name == "nonce" }?.value)
+    #expect(request.asked.nonce == found.first { $0.name == "nonce" }?.value)
   }
 
   @Test func endpointWithAQuery() throws {
@@ -169,13 +169,15 @@ private let issuer = OAuthTable.issuer
     + #""nonce":"n","sub":"7""#
 
   private func problem(
-    _ token: String?, nonce: String? = "n", isRequired: Bool = false, issuer: String? = issuer
+    _ token: String?, nonce: String? = "n", maxAge: Int? = nil, isRequired: Bool = false,
+    issuer: String? = issuer
   ) throws -> String? {
     let profile = try OAuthTable.profile("issuer = \"\(OAuthTable.issuer)\"")
     let body = token.map { #"{"access_token":"a","id_token":"\#($0)"}"# } ?? "{}"
     return try IDToken.problem(
       in: OAuthTable.answer(body, of: profile), issuer: issuer, clientID: "shop-cli",
-      nonce: nonce, isRequired: isRequired, now: OAuthTable.now)
+      asked: nonce.map { IDToken.Asked(nonce: $0, maxAge: maxAge) }, isRequired: isRequired,
+      now: OAuthTable.now)
   }
 
   /// The claims with one replaced: `nil` removes it.

@@ -125,8 +125,8 @@ private let issuer = "issuer = \"https://id.shop.example\"\n"
         + client)
     #expect(
       names(recipe.refresh)
-        == ["grant_type", "refresh_token", "assertion", "scope", "audience", "resource", "tenant"]
-        + client)
+        == ["grant_type", "refresh_token", "assertion", "scope", "audience", "tenant"] + client
+        + ["resource"])
     #expect(names(recipe.logout) == ["token", "token_type_hint"] + client + ["client_secret"])
     #expect(
       names(recipe.secondLogout) == ["token", "token_type_hint"] + client + ["client_secret"])

@@ -23,7 +23,10 @@ import Testing
     #expect(names(bearer.recipe.login) == ["grant_type", "assertion"] + wishes + client)
     #expect(
       names(bearer.recipe.again)
-        == ["grant_type", "assertion", "subject_token", "subject_token_type"] + wishes + client)
+        == [
+          "grant_type", "username", "password", "assertion", "subject_token", "subject_token_type",
+          "scope", "audience",
+        ] + client + ["resource"])
     #expect(bearer.recipe.again?.isEndpoint == true && bearer.recipe.again?.encoding == .form)
     let oauth = try #require(exchange.recipe.oauth)
     #expect(oauth.grant == .tokenExchange)

@@ -27,6 +27,7 @@ private func shown(_ body: RecipeRequest.Body?, _ name: String = "") -> [String]
   switch body {
   case .template(let template): ["\(name)=\(shown(template))"]
   case .literal(let value): ["\(name)=\(value.serialized())"]
+  case .words(let source): ["\(name)=<\(source)...>"]
   case .array(let items): items.flatMap { shown($0, name + "[]") }
   case .object(let fields):
     fields.flatMap { shown($0.value, name.isEmpty ? $0.name : "\(name).\($0.name)") }

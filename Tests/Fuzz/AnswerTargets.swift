@@ -51,7 +51,7 @@
 private enum OAuthTarget {
   static func problem(_ answer: RecipeResponse) throws(Failure) -> String? {
     try IDToken.problem(
-      in: answer, issuer: "https://id.example", clientID: "c", nonce: nil, isRequired: false,
+      in: answer, issuer: "https://id.example", clientID: "c", asked: nil, isRequired: false,
       now: Fixed.now)
   }
 }

@@ -152,7 +152,8 @@ private func read(token: [UInt8]) throws {
   let now = Timestamp(seconds: 1_796_047_509)
   for nonce in [nil, "n"] {
     let problem = try? IDToken.problem(
-      in: answer, issuer: "https://id.example", clientID: "c", nonce: nonce, isRequired: true,
+      in: answer, issuer: "https://id.example", clientID: "c",
+      asked: nonce.map { IDToken.Asked(nonce: $0, maxAge: nil) }, isRequired: true,
       now: now)
     if problem == .some(nil) {
       try check(

@@ -82,6 +82,10 @@ package struct Failure: Error {
 
   /// The kind of failure.
   package var kind: Kind
+  /// What `exec` exits with instead; nil for every other command.
+  package var exec: Exec?
+  /// The process exit status.
+  package var exitCode: Int32 { exec?.rawValue ?? kind.exitCode }
   /// What happened, in authctl's own words; no trailing full stop, no secret.
   package var message: String
   /// The server's own words, each piece as received; `DisplayText` makes them safe to show.
@@ -90,6 +94,8 @@ package struct Failure: Error {
   package var tlsProblem: TLSProblem?
   /// The HTTP status of the response, if there was one.
   package var status: Int?
+  /// The server's error code, as received (RFC 6749, section 5.2).
+  package var errorCode: String?
   /// The URL in question, without query and user information.
   package var url: String?
   /// The profile's name.

@@ -6,8 +6,8 @@ package struct AuthorizationRequest {
   package let url: String
   /// Where the server sends the browser afterwards.
   package let redirectURI: String
-  /// What the ID token must repeat.
-  package let nonce: String
+  /// What the ID token must confirm.
+  package let asked: IDToken.Asked
   private let state: String
   private let verifier: SharedSecret
   private let server: AuthorizationServer
@@ -38,9 +38,7 @@ package struct AuthorizationRequest {
     case error(Failure)
   }
 
-  /// - Parameters:
-  ///   - port: that of the redirect URI.
-  ///   - redirectURI: where the browser comes back to.
+  /// - Parameter redirectURI: where the browser comes back to.
   /// - Throws: `usage` if the server has no authorization endpoint.
   package init(
     _ client: OAuthClient, redirectURI: String, wishes: Wishes = Wishes()
@@ -50,7 +48,7 @@ package struct AuthorizationRequest {
     profile = client.api.profile.name
     self.redirectURI = redirectURI
     state = Self.random()
-    nonce = Self.random()
+    asked = IDToken.Asked(nonce: Self.random(), maxAge: wishes.maxAge)
     let secret = Self.random()
     verifier = SharedSecret(secret)
     let endpoint = try WebURL(
@@ -59,7 +57,7 @@ package struct AuthorizationRequest {
     var query: [(String, String)] = [
       ("response_type", "code"), ("client_id", client.clientID), ("redirect_uri", redirectURI),
       ("state", state), ("code_challenge", base64URL(try Crypto.sha256(Array(secret.utf8)))),
-      ("code_challenge_method", "S256"), ("nonce", nonce),
+      ("code_challenge_method", "S256"), ("nonce", asked.nonce),
     ]
     query += try client.proof().map { [("dpop_jkt", $0.thumbprint)] } ?? []
     query += settings.scope.map { [("scope", $0)] } ?? []
@@ -68,9 +66,13 @@ package struct AuthorizationRequest {
     query += wishes.prompt.map { [("prompt", $0)] } ?? []
     query += wishes.acrValues.map { [("acr_values", $0)] } ?? []
     query += wishes.maxAge.map { [("max_age", "\($0)")] } ?? []
-    // What a person asks for now comes before what the profile asks for each time.
-    let own = wishes.parameters.map(\.name) + query.map(\.0)
-    query += wishes.parameters.map { ($0.name, $0.value) }
+    // What a person asks for now comes before what the profile asks for each time; no parameter is
+    // sent twice (RFC 6749, section 3.1), except `resource` (RFC 8707, section 2).
+    for wish in wishes.parameters {
+      query.removeAll { $0.0 == wish.name && wish.name != "resource" }
+      query.append((wish.name, wish.value))
+    }
+    let own = query.map(\.0)
     for pair in settings.parameters where !own.contains(pair.name) {
       query.append((pair.name, pair.value.plainText ?? ""))
     }

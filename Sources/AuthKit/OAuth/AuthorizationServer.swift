@@ -173,19 +173,24 @@ package struct AuthorizationServer {
   /// Refuses endpoints that others can read along: plain HTTP is for this machine, if the issuer is
   /// on it too (rule A15).
   private static func check(_ endpoints: [Endpoint: String], _ issuer: String?) throws(Failure) {
-    let isLocal = try issuer.map { (text) throws(Failure) in
-      try WebURL(text, from: .person).origin.isLoopback
-    }
-    for (endpoint, text) in endpoints.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
-      let origin = (try? WebURL(text, from: .server))?.origin
-      if let origin, origin.isSecure || origin.isLoopback && isLocal ?? true, isPlain(text) {
-        continue
-      }
+    for (endpoint, text) in endpoints.sorted(by: { $0.key.rawValue < $1.key.rawValue })
+    where !mayBe(text, endpointOf: issuer) {
       throw Failure(
         .answerNotUnderstood,
         "\(endpoint.rawValue) is not an https URL: \(DisplayText.oneLine(text, limit: 120))")
     }
   }
+
+  private static func mayBe(_ text: String, endpointOf issuer: String?) -> Bool {
+    guard isPlain(text), let origin = (try? WebURL(text, from: .server))?.origin else {
+      return false
+    }
+    let isLocal = issuer.map { (try? WebURL($0, from: .person))?.origin.isLoopback ?? false }
+    return origin.isSecure || origin.isLoopback && isLocal ?? true
+  }
+
+  /// Whether the server may name `url` as one more endpoint of its own.
+  func mayNameEndpoint(_ url: String) -> Bool { Self.mayBe(url, endpointOf: issuer) }
 
   /// Whether `text` holds only characters of a URL without a fragment (RFC 3986, section 2; RFC 6749,
   /// section 3.1): the browser gets it as an argument (rule A11).

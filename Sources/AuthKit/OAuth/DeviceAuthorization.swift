@@ -93,7 +93,7 @@ package struct DeviceAuthorization {
       case "slow_down": interval = min(60, interval + 5)
       default:
         return try client.signedIn(
-          answer, .deviceCode, account: account, known: known, nonce: nil)
+          answer, .deviceCode, account: account, known: known, asked: nil)
       }
     }
     throw Failure(

@@ -41,7 +41,14 @@ package struct OAuthClient {
     for name in [OAuthSettings.clientMethod, OAuthSettings.registrationURL] {
       if let note = session.notes[name.member] { notes[name.member] = note }
     }
-    for name in [.clientSecret, OAuthSettings.clientBasic, OAuthSettings.registrationToken] {
+    // Its own credential, where it has one, ends its tokens too.
+    if method != OAuthSettings.ClientAuthentication.none.rawValue {
+      notes[OAuthSettings.noSecret.member] = nil
+    }
+    for name in [
+      .clientSecret, OAuthSettings.clientBasic, OAuthSettings.assertionSecret,
+      OAuthSettings.registrationToken,
+    ] {
       credential[name] = session.values[name]
     }
   }
@@ -130,9 +137,7 @@ package struct OAuthClient {
     if settings.clientKey != nil { return .privateKeyJWT }
     guard hasSecret else { return .none }
     let methods = server.authenticationMethods ?? []
-    let isPostOnly =
-      !methods.contains("client_secret_basic") && methods.contains("client_secret_post")
-    return isPostOnly ? .post : .basic
+    return [.basic, .post, .secretJWT].first { methods.contains($0.rawValue) } ?? .basic
   }
 
   /// Makes the assertions of the grant `jwt-bearer` by itself, with the key of the profile.
@@ -154,16 +159,16 @@ package struct OAuthClient {
   ///   - values: those that the grant needs.
   ///   - account: the name that the user gave; nil to take it from the answer.
   ///   - known: the name to use if the server tells none; without it, `default`.
-  ///   - nonce: that of the authorization request, which the ID token must repeat.
+  ///   - asked: what the ID token must confirm of the authorization request; nil without one.
   /// - Throws: `credentials_refused`, `client_error`, `server_error`, `timeout`,
   ///   `answer_not_understood` by the error codes of the server; what sending throws.
   package func signIn(
     _ grant: OAuthSettings.Grant, _ values: TemplateValues, account: String?,
-    known: String? = nil, nonce: String? = nil
+    known: String? = nil, asked: IDToken.Asked? = nil
   ) throws(Failure) -> SignedIn {
     try signedIn(
       try send(settings.tokenRequest(grant), values), grant, account: account, known: known,
-      nonce: nonce)
+      asked: asked)
   }
 
   /// The token request of `grant`, with the URL that it goes to: a prompt names the origin.
@@ -205,7 +210,7 @@ package struct OAuthClient {
   /// Returns the session in the answer to a token request.
   func signedIn(
     _ answer: RecipeResponse, _ grant: OAuthSettings.Grant, account: String?, known: String?,
-    nonce: String?
+    asked: IDToken.Asked?
   ) throws(Failure) -> SignedIn {
     let call = settings.tokenRequest(grant)
     var answer = answer
@@ -216,14 +221,16 @@ package struct OAuthClient {
       refused: answer.recipe.refused)
     if let problem = try IDToken.problem(
       in: answer, issuer: server.issuer, clientID: clientID,
-      nonce: nonce, isRequired: settings.requiresIDToken, now: api.clock())
+      asked: asked, isRequired: settings.requiresIDToken, now: api.clock())
     {
       throw api.notUnderstood(answer, problem)
     }
+    // A client that signs in as itself has no other name than its ID.
+    let given = account ?? (grant == .clientCredentials ? clientID : nil)
     let found = try api.session(
-      from: answer, values: credential, account: account
+      from: answer, values: credential, account: given
     ) { (tokens) throws(Failure) in
-      try name(of: tokens, grant) ?? known ?? Self.unnamedAccount
+      try name(of: tokens) ?? known ?? Self.unnamedAccount
     }
     guard var signedIn = found else {
       throw api.notUnderstood(
@@ -240,6 +247,7 @@ package struct OAuthClient {
     session.values.merge(credential)
     session.notes.merge(notes) { own, _ in own }
     session.notes["grant"] = grant.rawValue
+    session.notes[OAuthSettings.renewalResource.member] = settings.keptResources
     // Userinfo is about people.
     if grant == .clientCredentials {
       session.notes[OAuthSettings.Endpoint.userinfo.rawValue] = nil
@@ -282,14 +290,12 @@ package struct OAuthClient {
   /// The account of a server that tells no name: tokens are not asked for again for want of one.
   private static let unnamedAccount = "default"
 
-  /// Returns the account that the answer with the tokens does not name: a client that signs in as
-  /// itself has its ID, a person what userinfo says, or else the subject of the ID token.
-  private func name(
-    of tokens: RecipeClient.Tokens, _ grant: OAuthSettings.Grant
-  ) throws(Failure) -> String? {
-    if grant == .clientCredentials { return clientID }
-    guard server.endpoints[.userinfo] != nil else { return tokens.subject }
-    let answer = try send(OAuthSettings.userinfoRequest, tokens.values)
+  /// Returns the account that the answer with the tokens does not name: what userinfo says, or else
+  /// the subject of the ID token.
+  private func name(of tokens: RecipeClient.Tokens) throws(Failure) -> String? {
+    guard server.endpoints[.userinfo] != nil,
+      let answer = try? send(OAuthSettings.userinfoRequest, tokens.values)
+    else { return tokens.subject }
     // Claims about another subject are not used (OpenID Connect Core 1.0, section 5.3.2).
     guard (200...299).contains(answer.head.status),
       tokens.subject.map({ answer.json?["sub"] == .string($0) }) ?? true

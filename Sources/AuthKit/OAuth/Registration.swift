@@ -46,7 +46,7 @@ package struct RegisteredClient {
     authentication = try text("token_endpoint_auth_method")
       .flatMap(OAuthSettings.ClientAuthentication.init(rawValue:))
     bindsTokens = answer.json?["dpop_bound_access_tokens"] == .bool(true)
-    if let url = try text("registration_client_uri"),
+    if let url = try text("registration_client_uri"), server.mayNameEndpoint(url),
       let token = try text("registration_access_token")
     {
       management = (url, SharedSecret(token))
@@ -60,11 +60,14 @@ package struct RegisteredClient {
   private static func metadata(
     _ settings: OAuthSettings, _ server: AuthorizationServer, _ redirectURI: String?
   ) -> [(String, JSONValue)] {
-    let grant = redirectURI == nil ? OAuthSettings.Grant.deviceCode : .authorizationCode
+    // A sign-in on another device needs no redirect URI: the same client may do that too.
+    let hasDeviceCode = redirectURI == nil || server.endpoints[.deviceAuthorization] != nil
+    let grants: [OAuthSettings.Grant] =
+      (redirectURI == nil ? [] : [.authorizationCode]) + (hasDeviceCode ? [.deviceCode] : [])
     var metadata: [(String, JSONValue)] = [
       ("client_name", "authctl"), ("application_type", "native"),
       ("token_endpoint_auth_method", .string(server.methodOfNewClients.rawValue)),
-      ("grant_types", .array([.string(grant.type), "refresh_token"])),
+      ("grant_types", .array(grants.map { .string($0.type) } + ["refresh_token"])),
       ("response_types", .array(redirectURI == nil ? [] : ["code"])),
     ]
     if let redirectURI { metadata.append(("redirect_uris", .array([.string(redirectURI)]))) }

@@ -32,18 +32,28 @@ extension OAuthClient {
       }
       throw failure
     }
-    guard let command else { return signedIn }
-    signedIn.session.reauthentication = Session.Reauthentication(command: command, name: name)
+    if let command { keep(command, for: name, of: grant, in: &signedIn.session) }
+    return signedIn
+  }
+
+  /// Keeps a command in the session, to sign in again with the password or the token that it prints.
+  ///
+  /// - Parameter name: the placeholder of what it prints.
+  package func keep(
+    _ command: SharedSecret, for name: Template.Name, of grant: OAuthSettings.Grant,
+    in session: inout Session
+  ) {
+    session.reauthentication = Session.Reauthentication(command: command, name: name)
     let kept: [(Template.Name, String?)] = [
       (OAuthSettings.againGrant, grant.type),
+      (OAuthSettings.againUser, grant == .password ? session.account : nil),
       (
         OAuthSettings.againTokenType,
         grant == .tokenExchange ? settings.subjectTokenType : nil
       ),
       (OAuthSettings.againScope, settings.scope), (OAuthSettings.againAudience, settings.audience),
     ]
-    for (name, value) in kept { signedIn.session.notes[name.member] = value }
-    return signedIn
+    for (name, value) in kept { session.notes[name.member] = value }
   }
 
   /// Whom a JSON Web Token is about (RFC 7519, section 4.1.2); nil for another token, and for a

@@ -22,6 +22,9 @@ extension OAuthSettings {
   /// itself by one.
   package static let renewalScope = Template.Name.session("renewal_scope")
   package static let renewalAudience = Template.Name.session("renewal_audience")
+  /// The placeholder of the APIs that every new token is for, separated by spaces (RFC 8707, section
+  /// 2): those of the sign-in.
+  static let renewalResource = Template.Name.session("renewal_resource")
   /// The placeholders of a token from elsewhere: to exchange, or as an assertion. What a session
   /// keeps to have its own assertion signed for each request: the subject.
   static let subjectToken = Template.Name.taken("subject_token")
@@ -29,6 +32,7 @@ extension OAuthSettings {
   static let assertionSubject = Template.Name.session("assertion_sub")
   /// What a session keeps to sign in again with what its kept command prints.
   static let againGrant = Template.Name.session("again_grant")
+  static let againUser = Template.Name.session("again_user")
   static let againTokenType = Template.Name.session("again_token_type")
   static let againScope = Template.Name.session("again_scope")
   static let againAudience = Template.Name.session("again_audience")
@@ -120,22 +124,23 @@ extension OAuthSettings {
       ("audience", Self.renewalAudience),
     ]
     return clientRequest(
-      to: .token, fields.map { ($0.0, [.value($0.1)]) } + recipients,
+      to: .token, fields.map { ($0.0, [.value($0.1)]) } + ownParameters,
       optional: [
         .refreshToken, Self.bearerAssertion, Self.renewalScope, Self.renewalAudience,
-      ])
+      ], more: [Self.sameRecipients])
   }
 
-  /// A new token request with the token that a kept command prints.
+  /// A new token request with the password or the token that a kept command prints.
   private var again: RecipeRequest {
     let fields: [(String, Template.Name)] = [
-      ("grant_type", Self.againGrant), ("assertion", Self.bearerAssertion),
+      ("grant_type", Self.againGrant), ("username", Self.againUser), ("password", .password),
+      ("assertion", Self.bearerAssertion),
       ("subject_token", Self.subjectToken), ("subject_token_type", Self.againTokenType),
       ("scope", Self.againScope), ("audience", Self.againAudience),
     ]
     return clientRequest(
-      to: .token, fields.map { ($0.0, [.value($0.1)]) } + recipients,
-      optional: fields.dropFirst().map(\.1))
+      to: .token, fields.map { ($0.0, [.value($0.1)]) } + ownParameters,
+      optional: fields.dropFirst().map(\.1), more: [Self.sameRecipients])
   }
 
   /// A request that ends a token (RFC 7009, section 2.1).
@@ -154,7 +159,18 @@ extension OAuthSettings {
 
   /// The APIs that the token is for, and the profile's own parameters.
   private var recipients: [(String, [Template.Piece])] {
-    resources.map { ("resource", [.text($0)]) } + tokenParameters.map { ($0.name, $0.value.pieces) }
+    resources.map { ("resource", [.text($0)]) } + ownParameters
+  }
+
+  /// The APIs that the token is for, as at the sign-in.
+  private static let sameRecipients = RecipeRequest.Field(
+    name: "resource", value: .words(of: renewalResource))
+
+  /// The APIs that a new session's tokens are for, as it keeps them.
+  var keptResources: String { resources.joined(separator: " ") }
+
+  private var ownParameters: [(String, [Template.Piece])] {
+    tokenParameters.map { ($0.name, $0.value.pieces) }
   }
 
   /// A request of the client to the authorization server, with the client's authentication. Some
@@ -179,8 +195,15 @@ extension OAuthSettings {
       ("client_assertion", [.value(Self.assertion)]),
     ]
     let mayLack = optional + [.clientSecret, Self.assertionType, Self.assertion]
+    // The profile's own parameter replaces another of its name (RFC 6749, section 3.2).
+    let own = tokenParameters.map(\.name)
+    let isReplaced = { (index: Int) in
+      own.contains(fields[index].0)
+        && fields[(index + 1)...].contains { $0.0 == fields[index].0 }
+    }
+    let sent = fields.indices.filter { !isReplaced($0) }.map { fields[$0] }
     call.body = .object(
-      (fields + client).map { name, pieces in
+      (sent + client).map { name, pieces in
         RecipeRequest.Field(
           name: name, value: .template(Template(pieces: pieces, optionalNames: mayLack)))
       } + more)

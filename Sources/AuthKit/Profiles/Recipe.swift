@@ -32,6 +32,8 @@ package struct RecipeRequest: Sendable {
     case template(Template)
     /// A number, true, false or null, as written.
     case literal(JSONValue)
+    /// One form field for each word of a value, which may have none.
+    case words(of: Template.Name)
     /// A JSON array (RFC 8259, section 5).
     case array([Body])
     /// A JSON object (RFC 8259, section 4).

@@ -3,6 +3,7 @@ extension RecipeRequest.Body {
   var names: [Template.Name] {
     switch self {
     case .template(let template): template.names
+    case .words(let name): [name]
     case .literal: []
     case .array(let items): items.flatMap(\.names)
     case .object(let fields): fields.flatMap(\.value.names)
@@ -13,7 +14,7 @@ extension RecipeRequest.Body {
   fileprivate var requiredNames: [Template.Name] {
     switch self {
     case .template(let template): template.requiredNames
-    case .literal: []
+    case .words, .literal: []
     case .array(let items): items.flatMap(\.requiredNames)
     case .object(let fields): fields.flatMap(\.value.requiredNames)
     }

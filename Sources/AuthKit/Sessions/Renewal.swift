@@ -86,6 +86,7 @@ extension SessionKeeper {
   private func renewal(
     of stored: Session, _ reason: Reason, before limit: Double, _ hold: (_ status: Int) -> Void
   ) throws(Failure) -> Renewal {
+    var stored = stored
     var refusal: RecipeResponse?
     if canRefresh(stored) {
       switch try refreshed(stored, before: limit, onAnswer: hold) {
@@ -99,6 +100,11 @@ extension SessionKeeper {
       // session is reported as expired.
       guard let now = try read(stored.account) else { throw notSignedIn(stored.account) }
       if isNewer(now, than: stored) { return .byOthers(now) }
+      // Whatever renews it now, this refresh token is not sent again.
+      if stored.renewsByRefreshToken, stored.reauthentication != nil {
+        stored.values[.refreshToken] = nil
+        try? write(stored)
+      }
     }
     if let reauthentication = stored.reauthentication {
       return .fresh(try signedInAgain(stored, reauthentication, reason, before: limit, hold))
@@ -172,15 +178,33 @@ extension SessionKeeper {
     {
       throw api.notUnderstood(answer, "the renewed session belongs to another user")
     }
-    let fresh = stored.renewed(with: tokens, now: clock())
+    var fresh = stored.renewed(with: tokens, now: clock())
+    if !stored.renewsByRefreshToken { fresh.values[.refreshToken] = nil }
+    if let problem = try idTokenProblem(in: answer, of: stored) {
+      warn("\(profile.name): \(problem), so the session keeps the one it had")
+      fresh.values[OAuthSettings.idToken] = stored.values[OAuthSettings.idToken]
+    }
     _ = try api.requestHeaders(api.values(of: fresh))
     return fresh
+  }
+
+  /// Returns what is wrong with the ID token of a renewal (OpenID Connect Core 1.0, section 12.2);
+  /// nil if it is right, or if there is none.
+  private func idTokenProblem(
+    in answer: RecipeResponse, of stored: Session
+  ) throws(Failure) -> String? {
+    guard let oauth = profile.recipe.oauth,
+      let id = stored.notes[OAuthSettings.clientID.member]
+    else { return nil }
+    return try IDToken.problem(
+      in: answer, issuer: stored.idTokenClaims?["iss"]?.text ?? oauth.issuer, clientID: id,
+      asked: nil, isRequired: false, now: clock())
   }
 
   /// Whether `answer` has another refresh token: the one of `stored` is dead then, and to send it
   /// again may end the tokens of other sessions (RFC 9700, section 4.14.2).
   private func replacesRefreshToken(of stored: Session, _ answer: RecipeResponse) -> Bool {
-    guard let own = stored.values[.refreshToken],
+    guard stored.renewsByRefreshToken, let own = stored.values[.refreshToken],
       let new = (try? answer.keptText(at: answer.recipe.refreshToken)) ?? nil
     else { return false }
     redactor.learn(new)
@@ -227,11 +251,14 @@ extension SessionKeeper {
       || answer.recipe.refused.contains(answer.head.status)
   }
 
-  /// Stores the session without its refresh token, which is not tried again.
+  /// Stores the session without its refresh token, which is not tried again. A client's own
+  /// credential stays: it may be accepted the next time.
   private func forgetRefreshToken(of used: Session, _ reason: Reason) {
     var stored = used
-    stored.values[.refreshToken] = nil
-    stored.refreshable = false
+    if stored.renewsByRefreshToken {
+      stored.values[.refreshToken] = nil
+      stored.refreshable = false
+    }
     if reason == .rejected { stored.isRefused = true }
     try? write(stored)
   }
@@ -252,22 +279,27 @@ extension SessionKeeper {
 
   // MARK: - By the kept command
 
-  /// Signs in again with the password that the session's command prints. A refused password is not
-  /// tried again: the server could lock the account.
+  /// Signs in again with what the session's command prints. A refused password is not tried again:
+  /// the server could lock the account.
   private func signedInAgain(
     _ stored: Session, _ reauthentication: Session.Reauthentication, _ reason: Reason,
     before limit: Double, _ hold: (_ status: Int) -> Void
   ) throws(Failure) -> Session {
     guard let runCommand else { throw expired(stored, reason, .noRenewal) }
-    guard reauthentication.isPassword else {
-      let token = SharedSecret(try runCommand(reauthentication, Self.commandTime))
-      return try exchanged(stored, token, reauthentication, reason, before: limit, hold)
+    let credential = SharedSecret(try runCommand(reauthentication, Self.commandTime))
+    if reauthentication.isPassword {
+      redactor.learn(user: stored.account, secret: credential.secret)
+    } else {
+      redactor.learn(credential.secret)
     }
+    if let call = profile.recipe.again {
+      return try exchanged(
+        stored, credential, reauthentication, by: call, reason, before: limit, hold)
+    }
+    guard reauthentication.isPassword else { throw expired(stored, reason, .noRenewal) }
     // All that the sign-in kept, but for what it got: tokens and the server's values.
     var values = api.values(of: stored).filtered { ![.accessToken, .refreshToken].contains($0) }
-    let password = SharedSecret(try runCommand(reauthentication, Self.commandTime))
-    redactor.learn(user: stored.account, secret: password.secret)
-    values[.password] = password
+    values[.password] = credential
     values.fields = reauthentication.fields
     var fresh: Session
     do throws(Failure) {
@@ -280,14 +312,7 @@ extension SessionKeeper {
           suggestion: .login(profile.name, account: stored.account))
       }.session
     } catch  where error.kind == .credentialsRefused {
-      var stored = stored
-      stored.reauthentication = nil
-      if reason == .rejected { stored.isRefused = true }
-      try? write(stored)
-      var failure = expired(stored, reason, .passwordRefused)
-      failure.server = error.server
-      failure.status = error.status
-      throw failure
+      throw passwordRefused(stored, reason, error.server, error.status)
     }
     // No user agreed to origins other than those of the first sign-in (rule A2).
     fresh.requestOrigins = stored.requestOrigins
@@ -298,20 +323,36 @@ extension SessionKeeper {
     return fresh
   }
 
-  /// Gets new tokens for one from elsewhere, which the session's command has printed.
+  /// Gets new tokens for a password or a token from elsewhere, which the session's command has
+  /// printed.
   private func exchanged(
-    _ stored: Session, _ token: SharedSecret, _ reauthentication: Session.Reauthentication,
-    _ reason: Reason, before limit: Double, _ hold: (_ status: Int) -> Void
+    _ stored: Session, _ credential: SharedSecret, _ reauthentication: Session.Reauthentication,
+    by call: RecipeRequest, _ reason: Reason, before limit: Double,
+    _ hold: (_ status: Int) -> Void
   ) throws(Failure) -> Session {
-    redactor.learn(token.secret)
-    guard let call = profile.recipe.again else { throw expired(stored, reason, .noRenewal) }
     var values = api.values(of: stored)
-    values[reauthentication.name] = token
+    values[reauthentication.name] = credential
     switch try refreshed(stored, by: (call, values), before: limit, onAnswer: hold) {
     case .fresh(let fresh): return fresh
+    case .refused(let answer) where reauthentication.isPassword:
+      throw passwordRefused(stored, reason, answer.words, answer.head.status)
     case .refused(let answer): throw dead(stored, reason, answer)
     case .usedUp(let failure): throw failure
     }
+  }
+
+  /// Stores the session without its command, which is not run again.
+  private func passwordRefused(
+    _ stored: Session, _ reason: Reason, _ words: [String], _ status: Int?
+  ) -> Failure {
+    var stored = stored
+    stored.reauthentication = nil
+    if reason == .rejected { stored.isRefused = true }
+    try? write(stored)
+    var failure = expired(stored, reason, .passwordRefused)
+    failure.server = words
+    failure.status = status
+    return failure
   }
 
   // MARK: - Storing

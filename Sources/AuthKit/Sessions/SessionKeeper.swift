@@ -18,6 +18,9 @@ package final class SessionKeeper {
   /// Blocks the signals that would end this process until the returned function is called.
   package var holdSignals: () -> () -> Void = { {} }
 
+  /// The head of the last answer that refused a session and was not passed on.
+  package internal(set) var refusal: ResponseHead?
+
   /// The marks that this process has stored, by login ID.
   private var marks: [String: Bool] = [:]
 
@@ -233,12 +236,18 @@ package final class SessionKeeper {
   }
 
   /// Revokes the session if the recipe can, then deletes it, whatever the server answers.
-  package func end(_ account: String, requireRevocation: Bool) throws(Failure) -> Ended {
+  ///
+  /// - Parameter unregisters: whether the registration of the client ends too, before the session
+  ///   that has the token for it is deleted; if it cannot be ended, the session is kept.
+  package func end(
+    _ account: String, requireRevocation: Bool, unregisters: Bool = false
+  ) throws(Failure) -> Ended {
     try locked(account) { () throws(Failure) in
       let limit = clock().seconds + Self.longestHold
       var ended = Ended(account: account, deleted: false)
       let stored = stored(account)
       if case .session(let before) = stored {
+        if unregisters { try checkRegistered(before) }
         var session = before
         (ended.revoked, ended.reason) = revoke(renewing: &session, before: limit)
         // The stored pair must not be one that the failed revocation has used up.
@@ -252,23 +261,32 @@ package final class SessionKeeper {
             .failed, "\(profile.name): the session of \(account) cannot be ended on the server",
             hint: "leave out --require-revocation to delete it on this machine only")
       }
+      if unregisters, case .session(var session) = stored {
+        do throws(Failure) { try unregister(session) } catch {
+          session.isRefused = ended.revoked == true
+          try? write(session)
+          throw error
+        }
+      }
       ended.deleted = try store.delete(profile: profile.name, account: account)
       return ended
     }
   }
 
+  /// Checks that authctl registered the client that `session` belongs to.
+  private func checkRegistered(_ session: Session) throws(Failure) {
+    if let call = profile.recipe.unregister, api.canFill(call, with: session) { return }
+    throw Failure(
+      .usage,
+      profile.recipe.oauth?.isRegistered ?? false
+        ? "\(profile.name): no session has the token that ends the registration of the client"
+        : "\(profile.name): authctl did not register the client of this session",
+      suggestion: .logout(profile.name, account: session.account))
+  }
+
   /// Ends the registration of the client that `session` belongs to (RFC 7592, section 2.3).
-  ///
-  /// - Throws: `usage` when authctl did not register it; `client_error`, `server_error` when the
-  ///   server refuses; what sending throws.
-  package func unregister(_ session: Session) throws(Failure) {
-    guard let call = profile.recipe.unregister, api.canFill(call, with: session) else {
-      throw Failure(
-        .usage,
-        profile.recipe.oauth?.isRegistered ?? false
-          ? "\(profile.name): no session has the token that ends the registration of the client"
-          : "\(profile.name): authctl did not register the client of this session")
-    }
+  private func unregister(_ session: Session) throws(Failure) {
+    guard let call = profile.recipe.unregister else { return }
     let answer = try api.send(
       call, values: api.values(of: session), permitted: session.signInLimits)
     try api.refuse(answer, of: call, what: "to end the registration", refused: [])
@@ -310,6 +328,11 @@ package final class SessionKeeper {
         guard try renewInMemory(&session, before: limit) else { return (true, nil) }
         answer = try end(session, by: call, before: limit)
       }
+      if call.isEndpoint {
+        // Only 200 without an error code has ended a token (RFC 7009, section 2.2).
+        try api.refuse(answer, of: call, what: "to end the session", refused: [])
+        return (true, nil)
+      }
       // Many servers redirect after a successful sign-out.
       let status = answer.head.status
       if (200...399).contains(status) { return (true, nil) }
@@ -344,7 +367,7 @@ package final class SessionKeeper {
     throw expired(session, .due, .noRenewal)
   }
 
-  /// Renews a session that is about to be revoked; returns whether the server issued a new token.
+  /// Renews a session that is not stored, or about to be revoked; returns whether the server issued a new token.
   private func renewInMemory(
     _ session: inout Session, before limit: Double
   ) throws(Failure) -> Bool {

@@ -32,12 +32,16 @@ enum ClientAssertion {
       values[OAuthSettings.bearerAssertion] = SharedSecret(
         try signedByKey(claims(about: subject), settings, algorithm))
     }
+    guard names.contains(OAuthSettings.assertion) else { return }
     let token: String
     switch values[OAuthSettings.clientMethod].flatMap({
       OAuthSettings.ClientAuthentication(rawValue: $0.text)
     }) {
     case .secretJWT:
-      guard let secret = values[OAuthSettings.assertionSecret] else { return }
+      guard let secret = values[OAuthSettings.assertionSecret] else {
+        throw Failure(
+          .inputNeeded, "the session does not have the client secret", hint: "sign in again")
+      }
       let signed = signingInput(claims(about: id), "HS256")
       token = signed + "." + base64URL(try Crypto.hmac(Array(signed.utf8), key: secret))
     case .privateKeyJWT: token = try signedByKey(claims(about: id), settings, algorithm)

@@ -67,6 +67,11 @@ package struct Session {
     }
   }
 
+  /// Whether its refresh token is what renews it, and not a credential of the client itself.
+  var renewsByRefreshToken: Bool {
+    ["refresh_token", nil].contains(notes[OAuthSettings.renewalGrant.member])
+  }
+
   /// Whether it can get a new access token without the user.
   package var isRenewable: Bool { refreshable || reauthentication != nil }
 

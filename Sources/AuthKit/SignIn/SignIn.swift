@@ -194,13 +194,21 @@ extension RecipeClient {
     var values = session.values
     if !session.account.isEmpty { values[.username] = SharedSecret(session.account) }
     for note in session.notes { values[.session(note.key)] = SharedSecret(note.value) }
+    // A session without it is of an earlier version.
+    if let oauth = profile.recipe.oauth, values[OAuthSettings.renewalResource] == nil {
+      values[OAuthSettings.renewalResource] = SharedSecret(oauth.keptResources)
+    }
     return values
   }
 
   /// Whether the recipe can renew `session`.
   package func canRefresh(_ session: Session) -> Bool {
     guard let call = profile.recipe.refresh, session.variable == nil else { return false }
-    return canFill(call, with: session)
+    // A client's own credential needs no refresh token, which the call leaves out then.
+    let lacksToken =
+      session.values[.refreshToken] == nil
+      && session.notes[OAuthSettings.renewalGrant.member] == "refresh_token"
+    return !lacksToken && canFill(call, with: session)
   }
 
   /// Whether `session` has a refresh token that the recipe does not use.
@@ -256,6 +264,7 @@ extension RecipeClient {
     var failure: Failure
     if let error = try answer.errorCode() {
       failure = refusal(error, what: what, place: place)
+      failure.errorCode = error.code
     } else if (200...299).contains(status) {
       guard try answer.saysNo() else { return }
       failure = Failure(

@@ -153,13 +153,14 @@ struct TemplateFiller {
 // MARK: - Bodies
 
 extension TemplateFiller {
-  /// Whether a member of a body is left out: its placeholder has no value (§5), or it is a table of
+  /// Whether a member of a body is left out: its placeholder has no value (design 5), or it is a table of
   /// only such members.
   private func isLeftOut(_ field: RecipeRequest.Field) -> Bool {
     if let name = field.condition, values[name] == nil { return true }
     return switch field.value {
     case .template(let template): !template.names.isEmpty && !canFill(template)
     case .object(let fields): !fields.isEmpty && fields.allSatisfy(isLeftOut)
+    case .words(let name): values[name] == nil
     case .literal, .array: false
     }
   }
@@ -209,6 +210,8 @@ extension TemplateFiller {
       } else {
         try filled(template, for: .jsonText).withBytes { JSONValue.escape($0, into: &builder) }
       }
+    case .words(let name):
+      try write(.array(words(of: name).map { .literal(.string($0)) }), &builder)
     case .array(let items):
       builder.append("[")
       for (index, item) in items.enumerated() {
@@ -228,6 +231,11 @@ extension TemplateFiller {
       }
       builder.append("}")
     }
+  }
+
+  private func words(of name: Template.Name) -> [String] {
+    (values[name]?.text ?? "").utf8.split(separator: UInt8(ascii: " "))
+      .map { String(decoding: $0, as: UTF8.self) }
   }
 
   /// Returns names and values for form and multipart bodies.
@@ -251,6 +259,10 @@ extension TemplateFiller {
     case .literal(let value):
       parts.append(
         WirePart(name: name, value: SharedSecret(value.scalarText ?? value.serialized())))
+    case .words(let source):
+      for word in words(of: source) {
+        parts.append(WirePart(name: name, value: SharedSecret(word)))
+      }
     case .array(let items):
       for item in items { try flatten(name + "[]", item, into: &parts) }
     case .object(let fields):

@@ -300,7 +300,8 @@ struct Login: Command {
         options: browser,
         subject: try SubjectToken(
           subject, audience: self.profile.oauth.audience, asker.reader, in: app),
-        keepsCommand: keepCommand, assumesYes: yes)
+        keepsCommand: keepCommand,
+        passwordCommand: credentials.password.command.map { SharedSecret($0) }, assumesYes: yes)
       return try Messages.nothingChanged(profile) { () throws(Failure) in
         try login.signIn(account: app.givenAccount, known: account)
       }

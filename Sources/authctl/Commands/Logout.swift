@@ -85,9 +85,9 @@ struct Logout: Command {
     var ends: [End] = []
     for account in accounts {
       do throws(Failure) {
-        let registered = unregister ? try keeper.read(account) : nil
-        var end = try keeper.end(account, requireRevocation: requireRevocation)
-        if let registered { try endRegistration(of: registered, keeper, app) }
+        var end = try keeper.end(
+          account, requireRevocation: requireRevocation, unregisters: unregister)
+        if unregister, end.deleted { try forgetClient(of: profile, app) }
         try others?.end(account, requireRevocation: requireRevocation, into: &end)
         ends.append((profile.name, end))
       } catch {
@@ -108,12 +108,8 @@ struct Logout: Command {
     return ends
   }
 
-  /// Ends the registration of the client (RFC 7592) and forgets its ID.
-  private func endRegistration(
-    of session: Session, _ keeper: SessionKeeper, _ app: App
-  ) throws(Failure) {
-    try keeper.unregister(session)
-    let profile = keeper.api.profile
+  /// Forgets the client, whose registration has ended.
+  private func forgetClient(of profile: Profile, _ app: App) throws(Failure) {
     if profile.file == app.profiles.path(of: profile.name) {
       try app.profiles.change(
         profile.name, set: [],

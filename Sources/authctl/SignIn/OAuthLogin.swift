@@ -10,8 +10,11 @@ struct OAuthLogin {
   let asker: CredentialPrompt
   let options: BrowserOptions
   let subject: SubjectToken
-  /// Whether the session keeps the command that prints the subject token (`--keep-command`).
+  /// Whether the session keeps the command that prints the password or the subject token
+  /// (`--keep-command`).
   let keepsCommand: Bool
+  /// The command that prints the password; nil without one.
+  let passwordCommand: SharedSecret?
   /// Whether what the server asks for is agreed to (`--yes`).
   let assumesYes: Bool
 
@@ -26,28 +29,13 @@ struct OAuthLogin {
   ///   - account: the name that the user gave for this sign-in.
   ///   - known: the name of the profile or of its session, if the server tells none.
   func signIn(account: String?, known: String?) throws(Failure) -> SignedIn {
-    do throws(Failure) { return try signIn(account, known, registersAgain: false) } catch {
-      // A server that has lost its clients answers 401 (RFC 6749, section 5.2).
-      guard settings.isRegistered, error.kind == .credentialsRefused, error.status == 401 else {
-        throw error
-      }
-      app.console.notice("\(profile.name): the server no longer knows this client.")
-      return try signIn(account, known, registersAgain: true)
-    }
-  }
-
-  private func signIn(
-    _ account: String?, _ known: String?, registersAgain: Bool
-  ) throws(Failure) -> SignedIn {
     let wishes = try options.wishes()
     var secret: SharedSecret?
     if let given = try asker.reader.read(.clientSecret) { secret = SharedSecret(given) }
     let server = try keeper.api.authorizationServer(settings)
     let grant = try grant(server, hasSecret: secret != nil)
-    guard !options.qr || grant == .deviceCode else {
-      throw Failure(
-        .usage, "\(profile.name): --qr is for the grant device-code, not \(grant.rawValue)")
-    }
+    _ = try server.url(of: .token, for: grant.rawValue)
+    try check(grant)
     let settings = try subject.applied(to: settings, grant)
     if secret == nil, !settings.hasKey, grant == .clientCredentials {
       secret = try askForSecret()
@@ -57,21 +45,57 @@ struct OAuthLogin {
     // Until the token is there nobody else may listen on the port.
     defer { withExtendedLifetime(listener) {} }
     let uri = listener.map { "http://\($0.authority)\(settings.redirectPath)" }
-    var (client, changes) = try client(
-      server, settings, grant, secret, redirectURI: uri, known: known,
-      registersAgain: registersAgain)
-    var signedIn: SignedIn
+    var isNew = false
+    while true {
+      let (client, changes) = try client(
+        server, settings, grant, secret, redirectURI: uri, known: known, registersAgain: isNew)
+      do throws(Failure) {
+        var signedIn = try obtain(grant, client, listener, uri, wishes, account, known)
+        signedIn.changes = changes
+        reportUngranted(client, signedIn.session, grant, wishes)
+        return signedIn
+      } catch {
+        // A server that has lost its clients (RFC 6749, section 5.2).
+        let isLost = error.errorCode == "invalid_client" && [400, 401].contains(error.status)
+        let registers = grant == .authorizationCode || grant == .deviceCode
+        guard settings.isRegistered, registers, secret == nil, isLost, !isNew else { throw error }
+        app.console.notice("\(profile.name): the server no longer knows this client.")
+        isNew = true
+      }
+    }
+  }
+
+  /// Refuses options that are for another grant.
+  private func check(_ grant: OAuthSettings.Grant) throws(Failure) {
+    guard !options.qr || grant == .deviceCode else {
+      throw Failure(
+        .usage, "\(profile.name): --qr is for the grant device-code, not \(grant.rawValue)")
+    }
+    let command = grant == .password ? passwordCommand : subject.command
+    guard !keepsCommand || grant != .authorizationCode && grant != .deviceCode && command != nil
+    else {
+      throw Failure(
+        .usage, "\(profile.name): --keep-command has no command for the grant \(grant.rawValue)")
+    }
+  }
+
+  /// Gets the tokens by `grant`.
+  private func obtain(
+    _ grant: OAuthSettings.Grant, _ client: OAuthClient, _ listener: LoopbackListener?,
+    _ uri: String?, _ wishes: AuthorizationRequest.Wishes, _ account: String?, _ known: String?
+  ) throws(Failure) -> SignedIn {
+    var client = client
     switch grant {
     case .clientCredentials:
-      signedIn = try client.signIn(grant, TemplateValues(), account: account, known: known)
-    case .password: signedIn = try byPassword(client, account ?? known)
-    case .deviceCode: signedIn = try byCode(client, account, known)
-    case .jwtBearer where !subject.isGiven && settings.clientKey != nil:
+      return try client.signIn(grant, TemplateValues(), account: account)
+    case .password: return try byPassword(client, account ?? known)
+    case .deviceCode: return try byCode(client, account, known)
+    case .jwtBearer where !subject.isGiven && client.settings.clientKey != nil:
       let name = account ?? known ?? client.clientID
       try client.signAssertions(about: name)
-      signedIn = try client.signIn(grant, TemplateValues(), account: name)
+      return try client.signIn(grant, TemplateValues(), account: name)
     case .jwtBearer, .tokenExchange:
-      signedIn = try client.signIn(
+      return try client.signIn(
         grant, with: try subject.read(for: keeper.api), account: account, known: known,
         keeping: keepsCommand ? subject.command : nil)
     case .authorizationCode:
@@ -80,11 +104,18 @@ struct OAuthLogin {
       let code =
         try opensBrowser ? codeFromBrowser(request, listener) : pastedCode(request)
       app.redactor.learn(code.secret)
-      signedIn = try client.signIn(
-        grant, request.values(for: code), account: account, known: known, nonce: request.nonce)
+      return try client.signIn(
+        grant, request.values(for: code), account: account, known: known,
+        asked: request.asked)
     }
-    signedIn.changes = changes
-    let missing = client.ungrantedScopes(of: signedIn.session)
+  }
+
+  /// Warns of what the server was asked for and did not grant.
+  private func reportUngranted(
+    _ client: OAuthClient, _ session: Session, _ grant: OAuthSettings.Grant,
+    _ wishes: AuthorizationRequest.Wishes
+  ) {
+    let missing = client.ungrantedScopes(of: session)
     if !missing.isEmpty {
       app.console.warn("the server did not grant the scope \(missing.joined(separator: " "))")
       // OpenID Connect Core 1.0, section 11.
@@ -92,7 +123,14 @@ struct OAuthLogin {
         app.console.hint("some servers grant offline_access only with --prompt consent")
       }
     }
-    return signedIn
+    // Classes are a wish, not a condition (OpenID Connect Core 1.0, section 3.1.2.1).
+    if let wanted = wishes.acrValues, let claims = session.idTokenClaims,
+      !wanted.utf8.split(separator: UInt8(ascii: " ")).contains(where: {
+        $0.elementsEqual((claims["acr"]?.text ?? "").utf8)
+      })
+    {
+      app.console.warn("the sign-in does not have the authentication context class \(wanted)")
+    }
   }
 
   private func listen() throws(Failure) -> LoopbackListener {
@@ -112,7 +150,7 @@ struct OAuthLogin {
     _ server: AuthorizationServer, _ settings: OAuthSettings, _ grant: OAuthSettings.Grant,
     _ secret: SharedSecret?, redirectURI: String?, known: String?, registersAgain: Bool
   ) throws(Failure) -> (OAuthClient, [(key: String, value: JSONValue)]) {
-    if let id = settings.clientID, !registersAgain, try !isForAnotherPort(redirectURI) {
+    if let id = settings.clientID, !registersAgain, try !isForAnotherWay(redirectURI) {
       let isOwn = settings.isRegistered && secret == nil
       if isOwn, let client = try registeredClient(server, settings, id, known) {
         return (client, [])
@@ -155,9 +193,10 @@ struct OAuthLogin {
     return nil
   }
 
-  /// Whether authctl's own registration is for another redirect URI: its port was taken.
-  private func isForAnotherPort(_ redirectURI: String?) throws(Failure) -> Bool {
-    guard settings.isRegistered, settings.redirectPort != 0, let redirectURI else { return false }
+  /// Whether authctl's own registration is for another redirect URI: its port was taken, or it has
+  /// none, as it was for a sign-in without a browser.
+  private func isForAnotherWay(_ redirectURI: String?) throws(Failure) -> Bool {
+    guard settings.isRegistered, let redirectURI else { return false }
     return try WebURL(redirectURI, from: .person).origin.port != settings.redirectPort
   }
 
@@ -248,7 +287,11 @@ struct OAuthLogin {
     let account = try asker.account(for: call, keeper.api, known: known)
     app.context.account = account
     let values = try asker.values(for: call, keeper.api, account: account)
-    return try client.signIn(.password, values, account: account)
+    var signedIn = try client.signIn(.password, values, account: account)
+    if keepsCommand, let passwordCommand {
+      client.keep(passwordCommand, for: .password, of: .password, in: &signedIn.session)
+    }
+    return signedIn
   }
 
   private func codeFromBrowser(
@@ -295,7 +338,9 @@ struct OAuthLogin {
     let pasted = try terminal.ask(
       "and paste the address that the browser shows afterwards, even if the page fails to load",
       onNextLine: true)
-    let parts = pasted.utf8.split(
+    // Some pages add a fragment, which is not part of the query (RFC 3986, section 3.5).
+    let address = pasted.utf8.prefix { $0 != UInt8(ascii: "#") }
+    let parts = address.split(
       separator: UInt8(ascii: "?"), maxSplits: 1, omittingEmptySubsequences: false)
     if parts.count == 2, parts[0].elementsEqual(request.redirectURI.utf8) {
       switch try request.answer(query: String(decoding: parts[1], as: UTF8.self)) {
@@ -306,7 +351,7 @@ struct OAuthLogin {
     }
     throw Failure(
       .answerNotUnderstood, "\(profile.name): this is not the address of this sign-in",
-      hint: "the address begins with \(request.redirectURI)?")
+      hint: "paste the whole address; it begins with \(request.redirectURI)?")
   }
 
   private func byCode(
@@ -352,6 +397,6 @@ extension OAuthLogin {
     self.init(
       app: app, keeper: keeper, settings: settings, asker: asker, options: browser,
       subject: try SubjectToken(subject, audience: nil, asker.reader, in: app),
-      keepsCommand: false, assumesYes: false)
+      keepsCommand: false, passwordCommand: nil, assumesYes: false)
   }
 }

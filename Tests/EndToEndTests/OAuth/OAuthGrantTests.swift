@@ -268,7 +268,7 @@ import Testing
         "metadata": ["device_authorization_endpoint": nil],
       ]
     ) { shop in
-      for (isRight, change) in [(true, ""), (false, "x"), (false, "/other")] {
+      for (isRight, change) in [(true, ""), (true, "#_=_"), (false, "x"), (false, "/other")] {
         let terminal = try shop.box.openTerminal(
           ["login", "--no-browser"], columns: 400, env: shop.environment())
         try await terminal.waitFor("even if the page fails to load")
@@ -281,6 +281,7 @@ import Testing
           "-s", "-m", "5", address, program: "/usr/bin/curl")
         #expect(connection.status == 7)
         if change == "x" { address = address.replacing("state=", with: "state=x") }
+        if change == "#_=_" { address += change }
         if change == "/other" { address = address.replacing("/callback", with: "/other") }
         terminal.type(address + "\n")
         let run = try await terminal.finish()

@@ -2,7 +2,14 @@
 ///
 /// It comes straight from the token endpoint over verified TLS, on which its signature may rest
 /// (section 3.1.3.7, number 6); its claims are always checked (rule A15).
-enum IDToken {
+package enum IDToken {
+  /// What an ID token must confirm of the authorization request.
+  package struct Asked {
+    let nonce: String
+    /// The most seconds since the person signed in.
+    let maxAge: Int?
+  }
+
   /// How far the clocks may differ, in seconds.
   private static let leeway: Double = 60
 
@@ -11,9 +18,9 @@ enum IDToken {
   ///
   /// - Parameters:
   ///   - issuer: nil if the profile names only endpoints.
-  ///   - nonce: that of the authorization request; nil if there was none.
+  ///   - asked: that of the authorization request; nil if there was none.
   static func problem(
-    in answer: RecipeResponse, issuer: String?, clientID: String, nonce: String?,
+    in answer: RecipeResponse, issuer: String?, clientID: String, asked: Asked?,
     isRequired: Bool, now: Timestamp
   ) throws(Failure) -> String? {
     guard let text = try answer.value(at: [.pointer("/id_token")])?.text else {
@@ -25,7 +32,8 @@ enum IDToken {
     }
     let hashProblem = try hashProblem(claims, algorithm, try answer.accessToken())
     return issuerProblem(claims, issuer) ?? audienceProblem(claims, clientID)
-      ?? timeProblem(claims, now) ?? nonceProblem(claims, nonce, isRequired) ?? hashProblem
+      ?? timeProblem(claims, now) ?? ageProblem(claims, asked?.maxAge, now)
+      ?? nonceProblem(claims, asked?.nonce, isRequired) ?? hashProblem
       ?? (claims["sub"]?.text == nil ? "the ID token has no sub" : nil)
   }
 
@@ -55,6 +63,18 @@ enum IDToken {
       return "the ID token was issued in the future; check the clocks"
     }
     return nil
+  }
+
+  /// With `max_age`, the ID token must say when the person signed in (section 3.1.3.7, number 13).
+  private static func ageProblem(
+    _ claims: JSONValue, _ maxAge: Int?, _ now: Timestamp
+  ) -> String? {
+    guard let maxAge else { return nil }
+    guard let signedIn = claims["auth_time"]?.double else {
+      return "the ID token does not say when you signed in (auth_time)"
+    }
+    return signedIn + Double(maxAge) + leeway >= now.seconds
+      ? nil : "the sign-in is older than --max-age allows"
   }
 
   /// The ID token may name the access token that it comes with, by half of its hash (section 3.1.3.6).
