@@ -160,7 +160,8 @@ enum Main {
         throw Failure(.usage, "\(DisplayText.oneLine(name, limit: 60)) is not valid UTF-8")
       }
       if let mark = line.utf8.firstIndex(of: UInt8(ascii: "=")) {
-        values[String(line[..<mark])] = String(line[line.index(after: mark)...])
+        // By bytes: a mark on the first letter would belong to the sign before it.
+        values[name] = String(decoding: line.utf8[line.utf8.index(after: mark)...], as: UTF8.self)
       }
       entry += 1
     }

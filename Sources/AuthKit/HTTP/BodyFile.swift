@@ -51,7 +51,11 @@ package final class BodyFile {
       ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3) : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY)
     var status = stat()
     let isOpen = descriptor >= 0 && fstat(descriptor, &status) == 0
-    isRegular = isOpen && status.st_mode & S_IFMT == S_IFREG
+    // A file of the kernel, below /proc, has no length until it is read.
+    var first: UInt8 = 0
+    isRegular =
+      isOpen && status.st_mode & S_IFMT == S_IFREG
+      && (status.st_size > 0 || pread(descriptor, &first, 1, 0) <= 0)
     start = isRegular ? max(0, lseek(descriptor, 0, Int32(SEEK_CUR))) : 0
     end = max(start, status.st_size)
     offset = start

@@ -74,7 +74,9 @@ package struct ProfileStore: Sendable {
       guard ![ENOENT, ENOTDIR].contains(error.number) else { throw missing }
       throw Failure(.failed, "cannot read \(shown): \(error.reason)")
     }
-    guard let text = try ConfigFolder.read(real, label: shown) else { throw missing }
+    guard let text = try ConfigFolder.read(real, label: shown) else {
+      throw Failure(.usage, "\(shown) is not a regular file")
+    }
     return (real, text)
   }
 

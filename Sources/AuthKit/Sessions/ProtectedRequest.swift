@@ -74,6 +74,7 @@ extension SessionKeeper {
     try makeReady(&carried)
     defer { session = carried.session }
     while let rejection = try attempt(wanted, &carried, onHead, onBody) {
+      refusal = rejection.head
       guard try replace(&carried) else { throw rejected(carried.session, rejection) }
       guard wanted.request.isRepeatable else { throw cannotRepeat(rejection) }
     }
@@ -158,6 +159,10 @@ extension SessionKeeper {
   static func ofRequest(_ failure: Failure) -> Failure {
     var failure = failure
     failure.isOfRequest = failure.kind == .network || failure.kind == .timeout
+    // Commands that send other requests have no such options.
+    if failure.kind == .timeout, failure.hint == nil {
+      failure.hint = "raise the limit with -m SECONDS or --connect-timeout SECONDS"
+    }
     return failure
   }
 
@@ -356,10 +361,11 @@ extension SessionKeeper {
     // The answer is valid all the same: a failure to store is only a warning.
     do throws(Failure) {
       _ = try api.requestHeaders(api.values(of: changed))
+      // The values before are dead, whether these can be stored or not.
+      session = changed
       if tokens != nil || !storesLater {
         try update(changed, cookies: hops.newCookies, tokens: tokens)
       }
-      session = changed
     } catch {
       warn("\(profile.name): new cookies or values could not be stored: \(error.message)")
     }

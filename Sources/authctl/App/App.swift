@@ -180,7 +180,7 @@ final class App {
   /// Prints the failure and returns its exit status.
   func report(_ failure: Failure) -> Int32 {
     console.report(inContext(failure))
-    return failure.kind.exitCode
+    return failure.exitCode
   }
 
   // MARK: - One API
@@ -230,7 +230,7 @@ final class App {
         option: "--keep-command", environment: environment, secondsAllowed: seconds)
     }
     keeper.holdSignals = {
-      let relay = try? SignalRelay([SIGINT, SIGTERM, SIGHUP])
+      let relay = try? SignalRelay(SignalRelay.endings)
       return { relay?.end() }
     }
     return keeper

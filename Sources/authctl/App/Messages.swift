@@ -39,10 +39,9 @@ enum Messages {
       words[1] = "post"
       return DisplayText.shellCommand(words + [path, "--json", body]) ?? ""
     }
-    guard let whoami = profile.recipe.whoami else {
+    guard let whoami = profile.recipe.whoami, !whoami.isEndpoint else {
       return DisplayText.shellCommand(words + ["/PATH"]) ?? ""
     }
-    if whoami.isEndpoint { return DisplayText.shellCommand(words + ["/"]) ?? "" }
     if let path = whoami.plainPath { return DisplayText.shellCommand(words + [path]) ?? "" }
     words[1] = "whoami"
     return DisplayText.shellCommand(words) ?? ""
@@ -67,9 +66,11 @@ enum Messages {
   ) throws(Failure) -> R {
     do throws(Failure) { return try work() } catch {
       var failure = error
-      if failure.kind == .network, failure.hint == nil, !profile.isDraft {
+      let isOfNetwork = failure.kind == .network || failure.kind == .timeout
+      if isOfNetwork, failure.hint == nil, !profile.isDraft {
         let doctor = Suggestion.doctor(profile.name).command
-        failure.hint = "nothing was stored or changed" + (doctor.map { "; \($0)" } ?? "")
+        failure.hint =
+          "nothing was stored" + (doctor.map { "; to check the connection, run: \($0)" } ?? "")
       }
       throw failure
     }
@@ -82,6 +83,6 @@ enum Messages {
     guard profile.recipe.session.keepPassword, !allowed else { return }
     throw Failure(
       .usage, "\(profile.name) stores a password, not a token",
-      hint: "use --allow-password to print the header with the password")
+      hint: "the helpers git and docker can give it, and token with --allow-password")
   }
 }

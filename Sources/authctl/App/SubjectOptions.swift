@@ -29,7 +29,7 @@ struct SubjectOptions: ParsableArguments {
   @Option(
     name: .customLong("ci-host"), parsing: .unconditional,
     help: ArgumentHelp(
-      "Ask this host too for the job's token: that of a GitHub server.", valueName: "host"))
+      "Also accept this host for the job's token (GitHub Enterprise Server).", valueName: "host"))
   var host: String?
 
   @Option(

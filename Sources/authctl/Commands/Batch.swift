@@ -12,9 +12,10 @@ struct Batch: Command {
         {"id":1,"status":201,"headers":{...},"json":{"order":12}}
       The default method is GET. json is sent as JSON. body is text that is sent
       unchanged, as a form unless headers has a Content-Type. An answer has json,
-      body (text) or body_base64. If a request fails, its answer has an error, and
-      the others continue. The exit code is the highest of all requests.
-      A line or an answer can have 16 MiB, all answers in progress 24 MiB.
+      body (text) or body_base64. If there is no response or it is refused, the
+      answer has an error instead. After a failure the others continue. The exit
+      code is the highest of all requests. A line or an answer can be up to 16 MiB,
+      and all answers in progress together up to 24 MiB.
 
       Examples:
         authctl batch < requests.ndjson > answers.ndjson

@@ -49,7 +49,9 @@ struct Exec: Command {
   @Flag(help: "Sign in only for this program: store nothing, and sign out when it ends.")
   var login = false
 
-  @Flag(name: .customLong("allow-password"), help: "Also pass on a stored password.")
+  @Flag(
+    name: .customLong("allow-password"),
+    help: "Also pass on a stored password; requires --env NAME={password}.")
   var allowPassword = false
 
   @OptionGroup var credentials: CredentialOptions
@@ -66,9 +68,10 @@ struct Exec: Command {
       throw Failure(.usage, "no program to run", hint: Self.form)
     }
     do throws(Failure) { return try runProgram(app) } catch {
-      let status = app.report(error)
+      var failure = error
       // A refused origin has an exit status of its own (rule A1).
-      return error.kind == .originRefused ? status : Failure.Exec.notBegun.rawValue
+      if failure.kind != .originRefused { failure.exec = .notBegun }
+      return app.report(failure)
     }
   }
 
@@ -168,10 +171,9 @@ struct Exec: Command {
       let handed = try keeper.handOver(session) { (session) throws(Failure) in
         login ? try keeper.freshInMemory(session) : try keeper.fresh(session)
       }
-      if handed.session.hasOtherToken(than: session), let token = handed.token {
-        try tokenFile.write(token.secret)
-      }
+      // Even if the file cannot be written, the refresh token before is dead.
       session = handed.session
+      if let token = handed.token { try tokenFile.write(token) }
     } catch {
       app.console.warn("the token in \(tokenFile.path) was not renewed: \(error.message)")
       // Retry sooner if the token expires before that.
@@ -263,7 +265,7 @@ struct Exec: Command {
       throw keeper.notSignedIn(handed.session.account)
     }
     let tokenFile = try TokenFile(below: folder + "/authctl-exec")
-    do throws(Failure) { try tokenFile.write(token.secret) } catch {
+    do throws(Failure) { try tokenFile.write(token) } catch {
       try? tokenFile.remove()
       throw error
     }
@@ -279,13 +281,15 @@ struct Exec: Command {
   }
 
   private func report(_ reason: Child.CannotStart, _ app: App) -> Int32 {
+    var failure: Failure
     switch reason {
     case .notExecutable(let name):
-      _ = app.report(Failure(.failed, "\(DisplayText.oneLine(name)) cannot be executed"))
-      return Failure.Exec.notExecutable.rawValue
+      failure = Failure(.failed, "\(DisplayText.oneLine(name)) cannot be executed")
+      failure.exec = .notExecutable
     case .notFound(let name):
-      _ = app.report(Failure(.failed, "\(DisplayText.oneLine(name)): no such program"))
-      return Failure.Exec.notFound.rawValue
+      failure = Failure(.failed, "\(DisplayText.oneLine(name)): no such program")
+      failure.exec = .notFound
     }
+    return app.report(failure)
   }
 }

@@ -29,17 +29,27 @@ struct HelperCurlConfig: Command {
     }
     let found = try HelperCredential(app: app, givesPasswords: false).credentialOfNamed(for: nil)
     let urls = try found.urls(of: targets, app)
-    try HelperCredential.check(found.header.value, forbidden: "\"\\")
-    var lines = ["header = \"\(found.header.name): \(found.header.value)\""]
+    try HelperCredential.check(found.header.value)
+    var lines = ["header = " + Self.quoted("\(found.header.name): \(found.header.value)")]
     let isSecure =
       urls.isEmpty ? found.keeper.api.base.origin.isSecure : urls.allSatisfy(\.origin.isSecure)
     lines.append("proto = \"=\(isSecure ? "https" : "http,https")\"")
     lines.append("max-redirs = 0")
     for url in urls {
-      try HelperCredential.check(url.text, forbidden: "\"\\")
-      lines.append("url = \"\(url.text)\"")
+      try HelperCredential.check(url.text, "URL")
+      lines.append("url = " + Self.quoted(url.text))
     }
     for line in lines { try app.console.out(line) }
     return 0
+  }
+
+  /// Returns `text` as a value in quotes (https://curl.se/docs/manpage.html#-K).
+  private static func quoted(_ text: String) -> String {
+    var bytes: [UInt8] = []
+    for byte in text.utf8 {
+      if "\"\\".utf8.contains(byte) { bytes.append(UInt8(ascii: "\\")) }
+      bytes.append(byte)
+    }
+    return "\"" + String(decoding: bytes, as: UTF8.self) + "\""
   }
 }

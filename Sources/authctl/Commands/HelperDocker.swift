@@ -26,6 +26,11 @@ struct HelperDocker: Command {
       try app.console.out("{}")
       return 0
     }
+    guard ["get", "store", "erase"].contains(operation) else {
+      throw Failure(
+        .usage, "helper docker has no operation \(DisplayText.oneLine(operation, limit: 40))",
+        hint: "the operations are get, store, erase and list")
+    }
     guard operation == "get" else {
       throw Failure(
         .failed,

@@ -56,7 +56,13 @@ struct HelperGit: Command {
       lines.append(
         "password_expiry_utc=\(JSONValue.number(end.seconds.rounded(.down)).serialized())")
     }
-    for line in lines { try HelperCredential.check(line) }
+    // git takes any name that fits on a line; the other values are checked as any credential.
+    for line in lines where !line.utf8.starts(with: "username=".utf8) {
+      try HelperCredential.check(line)
+    }
+    guard !found.session.account.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) else {
+      throw Failure(.failed, "the account contains a control character")
+    }
     return lines
   }
 

@@ -28,9 +28,8 @@ struct HelperNetrc: Command {
         .inputNeeded, "a token from a variable has no account, but .netrc requires one",
         hint: "give the account with -u NAME")
     }
-    for text in [found.session.account, found.secret] {
-      try HelperCredential.check(text, forbidden: " #\"\\")
-    }
+    try HelperCredential.check(found.session.account, "account", forbidden: " #\"\\")
+    try HelperCredential.check(found.secret, forbidden: " #\"\\")
     try app.console.out(
       "machine \(found.keeper.api.base.origin.host) login \(found.session.account) "
         + "password \(found.secret)")

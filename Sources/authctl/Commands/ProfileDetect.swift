@@ -7,7 +7,8 @@ struct ProfileDetect: Command {
     commandName: "detect", abstract: "Detect how to sign in to an API.",
     usage: "authctl profile detect [<options>] <url>",
     discussion: """
-      Sends at most 12 requests (GET and OPTIONS) without a credential, only to that
+      Sends at most 12 requests (GET and OPTIONS; 18 if the URL has a path) without a
+      credential, only to that
       origin, over https or to this machine. Exits with 1 if it finds nothing.
 
       Examples:

@@ -39,7 +39,7 @@ struct ProfileImport: Command {
       ? try File.text(file, option: "profile import") : try ProfileStore.text(ofFile: file)
     let draft = try app.profiles.read(text, as: name, label: label)
     let refusal = Failure(
-      .inputNeeded, "your trust in this file is required, but authctl cannot ask here",
+      .inputNeeded, "\(name) is not trusted yet, and there is no terminal to ask on",
       hint: "read the file, then add --trust")
     try app.agree(
       to: try draft.recipients(), of: name, "Trust this file?", orElse: refusal)

@@ -15,7 +15,7 @@ struct ProfileRemove: Command {
 
   @Argument(help: ArgumentHelp("The profile's name.", valueName: "name")) var name: String
   @Flag(help: "End its sessions first, as authctl logout --all does.") var logout = false
-  @Flag(help: "Delete its sessions here without ending them at the server.") var force = false
+  @Flag(help: "Delete its sessions here, but not at the server.") var force = false
   @OptionGroup(title: "Global options") var globals: Globals
 
   func run(in app: App) throws(Failure) -> Int32 {

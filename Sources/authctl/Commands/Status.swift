@@ -16,7 +16,7 @@ struct Status: Command {
 
   @Flag(
     help:
-      "Check the session and print nothing: exit with 0 if it is valid or can be renewed, otherwise with 10, 11 or 12."
+      "Check the session that a request would use, and print nothing: exit with 0 if it is valid or can be renewed, otherwise with 10, 11 or 12."
   )
   var check = false
 
@@ -78,23 +78,27 @@ struct Status: Command {
   private func checkStatus(_ app: App) throws(Failure) -> Int32 {
     let rows: [StoredSession]
     do throws(Failure) {
-      let name = try namedProfile(app) ?? (try? app.choose().profile.name)
-      rows = try StoredSession.all(app, profile: name, account: globals.username)
+      // The session that a request would use.
+      let profile = try app.isWithoutAPI() ? nil : try app.choose().profile
+      rows = try StoredSession.all(
+        app, profile: profile?.name, account: profile.flatMap(app.namedAccount)?.name)
+      if let profile, rows.count > 1, !rows.contains(where: { $0.state == .locked }) {
+        throw app.whichAccount(rows.compactMap(\.account), of: profile)
+      }
     } catch {
+      if error.kind == .usage { throw error }
       return error.kind.exitCode
     }
-    if rows.isEmpty { return Failure.Kind.notSignedIn.exitCode }
-    return rows.map { row in
-      switch row.state {
-      case .locked: return Failure.Kind.storeLocked.exitCode
-      case .refreshable: return 0
-      case .expired, .refused: return Failure.Kind.sessionExpired.exitCode
-      case .valid:
-        guard let left = row.secondsLeft, let least = minTTL?.seconds, left < least,
-          !row.isRefreshable
-        else { return 0 }
-        return Failure.Kind.sessionExpired.exitCode
-      }
-    }.max() ?? 0
+    guard let row = rows.first else { return Failure.Kind.notSignedIn.exitCode }
+    switch row.state {
+    case .locked: return Failure.Kind.storeLocked.exitCode
+    case .refreshable: return 0
+    case .expired, .refused: return Failure.Kind.sessionExpired.exitCode
+    case .valid:
+      guard let left = row.secondsLeft, let least = minTTL?.seconds, left < least,
+        !row.isRefreshable
+      else { return 0 }
+      return Failure.Kind.sessionExpired.exitCode
+    }
   }
 }

@@ -27,7 +27,7 @@ struct PrintToken: Command {
 
   @Flag(
     name: .customLong("allow-password"),
-    help: "Also print a stored password.")
+    help: "Print the Authorization header of a stored password.")
   var allowPassword = false
 
   @Flag(name: .customLong("id-token"), help: "Print the ID token of the sign-in instead.")
@@ -36,7 +36,7 @@ struct PrintToken: Command {
   @Flag(help: "Introspect the token at the server (RFC 7662).")
   var introspect = false
 
-  @Flag(help: "In GitHub Actions, mask the token in the job's log; print nothing else.")
+  @Flag(help: "Mask the token in the log of GitHub Actions, and print nothing else.")
   var mask = false
 
   @OptionGroup var profile: ProfileArgument

@@ -54,11 +54,10 @@ enum Overview {
     case .valid:
       let left = row.secondsLeft.map { ", \(Timestamp.spoken($0)) left" } ?? ""
       return names + ["valid\(left)\(row.isRefreshable ? ", renewable" : "")", ""]
-    case .refused:
-      return names + ["refused", row.profile.flatMap { Suggestion.login($0).command } ?? ""]
+    case .refused: return names + ["refused", row.loginCommand ?? ""]
     case .expired:
       let ago = row.secondsLeft.map { " \(Timestamp.spoken(-$0)) ago" } ?? ""
-      return names + ["expired\(ago)", row.profile.flatMap { Suggestion.login($0).command } ?? ""]
+      return names + ["expired\(ago)", row.loginCommand ?? ""]
     }
   }
 

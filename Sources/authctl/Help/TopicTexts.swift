@@ -43,8 +43,8 @@ extension Topics {
       14           The server refused these credentials.
       15           authctl did not understand the answer to a sign-in. The error
                    lists the names in the answer and their types, no values.
-      125          exec: authctl failed before it started the program, except with
-                   13 or the code of a --login that failed.
+      125          exec: authctl failed before it started the program. A refused
+                   origin exits with 13, and a failed --login with its own code.
       126, 127     exec: the program is not executable, or was not found.
       128+N        Signal N ended authctl; 130 is Ctrl-C.
 
@@ -70,7 +70,8 @@ extension Topics {
       AUTHCTL_TRUST             1: trust the profile's file, as --trust does.
       AUTHCTL_ERRORS            json: print errors as one line of JSON.
 
-    Secrets; authctl never passes them to programs that it starts:
+    Secrets. authctl removes them from the environment of programs that it starts,
+    except for what exec passes on:
 
       AUTHCTL_PASSWORD          The password. AUTHCTL_OTP, AUTHCTL_CLIENT_SECRET,
                                 AUTHCTL_APP_KEY and AUTHCTL_SUBJECT_TOKEN work

@@ -67,7 +67,10 @@ struct HelperCredential {
     let keeper = try keeper(for: choice.profile)
     try app.checkAccountOption(choice.profile, in: keeper.store)
     guard let session = try session(choice, keeper, nil) else {
-      throw keeper.notSignedIn(app.namedAccount(choice.profile)?.name)
+      let name = app.namedAccount(choice.profile)?.name
+      let stored = try app.storedAccounts(of: choice.profile.name, in: keeper.store)
+      if name == nil, stored.count > 1 { throw app.whichAccount(stored, of: choice.profile) }
+      throw keeper.notSignedIn(name)
     }
     guard let credential = try credential(of: session, keeper, for: origin) else {
       throw Failure(.usage, "\(choice.profile.name) sends no header with a credential")
@@ -153,12 +156,14 @@ struct HelperCredential {
 
   /// Refuses a value with a byte that the asking program could read as more than a value.
   ///
+  /// - Parameter what: what it is, for the message.
   /// - Throws: `failed`.
-  static func check(_ value: String, forbidden: String = "") throws(Failure) {
+  static func check(
+    _ value: String, _ what: String = "credential", forbidden: String = ""
+  ) throws(Failure) {
     let isFit = value.utf8.allSatisfy { (0x20...0x7E).contains($0) && !forbidden.utf8.contains($0) }
     guard isFit, !value.isEmpty else {
-      throw Failure(
-        .failed, "the credential contains a character that this format does not allow")
+      throw Failure(.failed, "the \(what) contains a character that this format does not allow")
     }
   }
 

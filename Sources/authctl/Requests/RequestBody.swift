@@ -58,9 +58,11 @@ struct RequestBody {
 
   /// Returns `target` with what the options add to its path and its query.
   func target(_ target: String) -> String {
-    let mark = target.utf8.firstIndex { $0 == UInt8(ascii: "?") || $0 == UInt8(ascii: "#") }
-    var path = String(target.utf8[..<(mark ?? target.utf8.endIndex)]) ?? target
-    let rest = mark.flatMap { String(target.utf8[$0...]) } ?? ""
+    // A fragment is never sent (RFC 9110, section 4.2.5), and what follows it would not be either.
+    let whole = target.utf8.prefix { $0 != UInt8(ascii: "#") }
+    let mark = whole.firstIndex(of: UInt8(ascii: "?")) ?? whole.endIndex
+    var path = String(decoding: whole[..<mark], as: UTF8.self)
+    let rest = String(decoding: whole[mark...], as: UTF8.self)
     if let fileName, path.utf8.last == UInt8(ascii: "/") { path += fileName }
     guard !query.isEmpty else { return path + rest }
     return path + rest + (rest.utf8.first == UInt8(ascii: "?") ? "&" : "?") + query

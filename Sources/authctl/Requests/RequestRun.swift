@@ -81,7 +81,8 @@ struct RequestRun {
     let account = session.variable ?? DisplayText.oneLine(session.account, limit: 80)
     let origins = try keeper.permittedOrigins(of: session)
     let asking = Asking(
-      who: "\(choice.profile.name), \(account)", profile: choice.profile, origins: origins)
+      who: "\(choice.profile.name), \(account)", profile: choice.profile, origins: origins,
+      refusal: { keeper.refusal })
     return try deliver(wanted, asking) { (wanted, head, body) throws(Failure) in
       try keeper.send(wanted, with: &session, onHead: head, onBody: body)
     }
@@ -93,6 +94,8 @@ struct RequestRun {
     let profile: Profile
     /// The origins that may get the credential; nil without a credential.
     var origins: [Origin]?
+    /// Returns the head of the answer that refused the credential, if that is how it ended.
+    var refusal: () -> ResponseHead? = { nil }
   }
 
   /// Delivers pages or one answer, with retries.
@@ -146,6 +149,10 @@ struct RequestRun {
       observers.tellSaved(sink)
     } catch {
       sink?.abandon()
+      if final == nil, let refusal = asking.refusal() {
+        final = (refusal, wanted.request.url)
+        try observers.receiveHead(refusal, shown(refusal, asking.profile))
+      }
       try end(error.kind.exitCode, error)
       throw error
     }

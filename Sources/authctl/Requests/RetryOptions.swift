@@ -23,7 +23,7 @@ struct RetryOptions: ParsableArguments {
   @Option(
     parsing: .unconditional,
     help: ArgumentHelp(
-      "Start at most this many requests: 20/s, 100/m or 5000/h.", valueName: "rate"))
+      "Limit the rate of requests: 20/s, 100/m or 5000/h.", valueName: "rate"))
   var rate: Rate?
 
   /// Returns the retry policy that the options describe.

@@ -158,28 +158,39 @@ struct Child {
 
   // MARK: - Waiting
 
-  /// Waits until `child` exits, and passes signals on to it.
+  /// Whether `child` has ended; it is not reaped yet.
+  private static func hasEnded(_ child: pid_t) -> Bool {
+    var info = siginfo_t()
+    while waitid(P_PID, id_t(child), &info, WEXITED | WNOHANG | WNOWAIT) == -1 {
+      guard errno == EINTR else { return true }
+    }
+    return info._sifields._sigchld.si_pid == child
+  }
+
+  /// Waits until `child` exits, and passes signals on to it, also while `pause` takes long.
   ///
   /// - Parameter pause: called before each wait; returns the maximum wait in milliseconds.
   /// - Returns: its exit status, or 128 plus the number of the signal that ended it.
   static func wait(for child: pid_t, _ relay: SignalRelay, pause: () -> Int32) -> Int32 {
+    SignalRelay.passOn(to: child)
     while true {
       var waiting = pollfd(fd: relay.descriptor, events: Int16(POLLIN), revents: 0)
       poll(&waiting, 1, pause())
-      while let (signal, isFromKernel) = relay.nextWithSender() {
+      while let (signal, isFromKernel, isPassedOn) = relay.nextWithSender() {
         if signal != SIGCHLD {
-          // ^C and ^\\ reach the program directly: it is in the terminal's group too.
+          // What arrived before the program began.
           let isKey = isFromKernel && (signal == SIGINT || signal == SIGQUIT)
-          if !isKey { kill(child, signal) }
+          if !isPassedOn, !isKey { kill(child, signal) }
           continue
         }
+        guard hasEnded(child) else { continue }
+        // Its number may be another process's as soon as it is reaped.
+        SignalRelay.passOn(to: 0)
         var status: Int32 = 0
-        var ended = waitpid(child, &status, WNOHANG)
-        while ended == -1, errno == EINTR { ended = waitpid(child, &status, WNOHANG) }
-        guard ended == child else { continue }
+        while waitpid(child, &status, 0) == -1, errno == EINTR {}
         let number = authctl_ending_signal(status)
         // Signals that arrive with the child's exit must not end this process: return its status.
-        while relay.next() != nil {}
+        while relay.nextWithSender() != nil {}
         return number == 0 ? authctl_exit_status(status) : 128 + number
       }
     }

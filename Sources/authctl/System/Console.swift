@@ -234,7 +234,7 @@ final class Console {
     let server = DisplayText.server(failure.server.map(redactor.mask))
     return .object([
       (key: "code", value: .string(failure.kind.rawValue)),
-      (key: "exit", value: .number(Int(failure.kind.exitCode))),
+      (key: "exit", value: .number(Int(failure.exitCode))),
       (key: "message", value: .string(shown(failure.message))),
       (key: "server", value: server.isEmpty ? .null : .string(server.joined(separator: "; "))),
       (key: "status", value: failure.status.map { .number($0) } ?? .null),

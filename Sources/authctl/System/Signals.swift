@@ -1,13 +1,18 @@
 internal import AuthKit
 internal import CSystem
 internal import Glibc
+internal import Synchronization
 
 // A signal handler captures no values and may only call the functions in signal-safety(7), so it
 // writes the signal's number to this pipe, which is created once and never closed.
 private let wakePipe = makeWakePipe()
 
-// A flag in the byte of the signal's number, which is at most 64.
+// Flags in the byte of the signal's number, which is below 32.
 private let fromKernel: UInt8 = 0x80
+private let isPassedOn: UInt8 = 0x40
+
+// The program that gets what arrives; 0 without one.
+private let receiver = Atomic<pid_t>(0)
 
 private func makeWakePipe() -> (readEnd: Int32, writeEnd: Int32)? {
   var ends: [Int32] = [-1, -1]
@@ -41,6 +46,8 @@ final class SignalRelay {
       throw Failure(.failed, "cannot open a pipe: \(String(cString: strerror(errno)))")
     }
     readEnd = wakePipe.readEnd
+    // The handler may not be the first to use it: a global value is created at its first use.
+    _ = receiver.load(ordering: .relaxed)
     for number in numbers {
       var old = sigaction()
       guard sigaction(number, nil, &old) == 0 else { continue }
@@ -53,16 +60,27 @@ final class SignalRelay {
   /// The descriptor for poll(2), besides the caller's own.
   var descriptor: Int32 { readEnd }
 
-  /// Returns the next pending signal, if any.
-  func next() -> Int32? { nextWithSender()?.signal }
+  /// Returns the next pending signal, if any. One that only an outer relay replaces has been passed
+  /// on already.
+  func next() -> Int32? {
+    while let signal = nextWithSender()?.signal {
+      if replaced.contains(where: { $0.number == signal }) { return signal }
+    }
+    return nil
+  }
 
-  /// Returns the next pending signal, if any, and whether the kernel (a key on the terminal), not a
-  /// process, sent it.
-  func nextWithSender() -> (signal: Int32, isFromKernel: Bool)? {
+  /// Returns the next pending signal, if any, whether the kernel (a key on the terminal), not a
+  /// process, sent it, and whether the program of `passOn` has it.
+  func nextWithSender() -> (signal: Int32, isFromKernel: Bool, isPassedOn: Bool)? {
     var byte: UInt8 = 0
     guard read(readEnd, &byte, 1) == 1 else { return nil }
-    return (Int32(byte & ~fromKernel), byte & fromKernel != 0)
+    return (
+      Int32(byte & ~(fromKernel | isPassedOn)), byte & fromKernel != 0, byte & isPassedOn != 0
+    )
   }
+
+  /// Passes every relayed signal on to `child` at once, whatever this process waits for; 0 ends that.
+  static func passOn(to child: pid_t) { receiver.store(child, ordering: .sequentiallyConsistent) }
 
   /// Stops this process as SIGTSTP does without a relay; returns when it continues.
   func stopProcess() {
@@ -79,7 +97,7 @@ final class SignalRelay {
     for var entry in replaced { sigaction(entry.number, &entry.action, nil) }
     replaced = []
     var left: [Int32] = []
-    while let number = next() { left.append(number) }
+    while let next = nextWithSender() { left.append(next.signal) }
     for number in left { raise(number) }
   }
 
@@ -97,7 +115,17 @@ final class SignalRelay {
       let saved = errno
       var byte = UInt8(truncatingIfNeeded: number)
       // https://man7.org/linux/man-pages/man2/sigaction.2.html: above 0 means from the kernel.
-      if let info, info.pointee.si_code > 0 { byte |= fromKernel }
+      let isKernel = info.map { $0.pointee.si_code > 0 } ?? false
+      if isKernel { byte |= fromKernel }
+      let child = receiver.load(ordering: .sequentiallyConsistent)
+      if child > 0, number != SIGCHLD {
+        // ^C and ^\\ reach the program directly: it is in the terminal's group too. What this process
+        // raises again has arrived before.
+        let isKey = isKernel && (number == SIGINT || number == SIGQUIT)
+        let isOwn = !isKernel && info.map { $0.pointee._sifields._kill.si_pid == getpid() } ?? false
+        if !isKey, !isOwn { kill(child, number) }
+        byte |= isPassedOn
+      }
       if let wakePipe {
         while Glibc.write(wakePipe.writeEnd, &byte, 1) < 0, errno == EINTR {}
       }

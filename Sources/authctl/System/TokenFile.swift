@@ -9,6 +9,8 @@ final class TokenFile {
   /// The folder, 0700.
   let folder: String
   private let descriptor: Int32
+  /// What was written last.
+  private var written: SharedSecret?
   /// The file.
   var path: String { folder + "/token" }
 
@@ -90,13 +92,15 @@ final class TokenFile {
   /// Replaces the token atomically.
   ///
   /// - Throws: `failed` when it cannot be written.
-  func write(_ token: borrowing Secret) throws(Failure) {
+  func write(_ token: SharedSecret) throws(Failure) {
+    if let written, written.hasSameBytes(as: token) { return }
     let new = path + ".new"
     unlink(new)
     do throws(SystemError) {
       let file = try AtomicFile(path, temporary: new)
       try token.withBytes { (bytes) throws(SystemError) in try file.write(bytes) }
       try file.commit()
+      written = token
     } catch { throw Self.unusable(folder, error) }
   }
 

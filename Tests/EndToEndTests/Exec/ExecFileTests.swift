@@ -54,6 +54,32 @@ import Testing
     }
   }
 
+  /// A renewal can take long: the program need not wait for it.
+  @Test func signalReachesTheProgramDuringARenewal() async throws {
+    try await Sandbox.with { box in
+      let latch = try Latch()
+      let api = try box.recorder { _, request in
+        guard Scene.route(of: request) == "POST /refresh" else {
+          return Scene.tokens("first-token", "first-refresh", seconds: 4)
+        }
+        latch.wait()
+        return Scene.tokens("second-token", "second-refresh")
+      }
+      try box.profile("shop", Scene.profile(api.url))
+      try await box.signIn("shop")
+      let program = ExecScene.waiting("trap 'kill $!; echo got; exit 3' TERM")
+      let child = try box.start(["exec", "-p", "shop", "--file", "--"] + program)
+      _ = try await child.readyProcess()
+      try await api.waitForConnections(2)
+      child.signal(SIGTERM)
+      try await child.waitFor("got")
+      latch.open()
+      #expect(try await child.finish().status == 3)
+      #expect(box.tokenFolders == [])
+      #expect(try await box.storedTokens() == ["second-token"])
+    }
+  }
+
   /// The inner authctl reads the file each time; the token stays valid while the program runs.
   @Test func tokenIsKeptFresh() async throws {
     try await Shop.with("--token-ttl", "4") { shop, api in

@@ -366,7 +366,7 @@ import Testing
         #expect(
           run.stderr == """
             authctl: shop stores a password, not a token
-            hint: use --allow-password to print the header with the password
+            hint: the helpers git and docker can give it, and token with --allow-password
 
             """)
       }

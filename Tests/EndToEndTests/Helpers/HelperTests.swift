@@ -334,8 +334,14 @@ import Testing
         "login", "-p", "shop", "-u", "ada", "--password-stdin", stdin: "pw-of-ada\n")
       #expect(login.status == 0, "\(login.stderr)")
       let config = try await box.run("helper", "curl-config", "-p", "shop", mayPrint: [token])
-      #expect(config.status == (token.contains("\"") || token.contains("\\") ? 1 : 0))
-      if config.status == 1 { #expect(config.stdout == "") }
+      #expect(config.status == 0 && config.stderr == "")
+      let curl = try await box.run(
+        "-s", "-K", "-", api.url + "/x", stdin: config.stdout, program: "/usr/bin/curl",
+        mayPrint: [token])
+      #expect(curl.status == 0)
+      #expect(
+        api.texts.last?.contains("\r\nAuthorization: Bearer \(token)\r\n") == true,
+        "\(api.texts)")
       let netrc = try await box.run("helper", "netrc", "-p", "shop")
       #expect(netrc.status == 1 && netrc.stdout == "", "\(netrc.stdout)")
     }

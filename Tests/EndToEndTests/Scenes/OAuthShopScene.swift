@@ -174,7 +174,7 @@ struct OAuthShop: Sendable {
     folded("Signed in to shop as \(account). \(validity)") + """
       Saved: session in the store of sealed files
       (BOX/state/authctl/sessions).
-      Next: authctl get /
+      Next: authctl get /PATH
 
       """
   }

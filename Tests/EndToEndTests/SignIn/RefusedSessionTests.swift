@@ -43,7 +43,9 @@ import Testing
       #expect(lines.last == "hint: authctl login -p shop -u ada@example.com")
       #expect(try await box.run("status", "--check").status == 11)
       let bare = try await box.run()
-      #expect(bare.stdout.hasPrefix("* shop  ada@example.com  refused  authctl login -p shop\n"))
+      #expect(
+        bare.stdout.hasPrefix(
+          "* shop  ada@example.com  refused  authctl login -p shop -u ada@example.com\n"))
       let list = try await box.run("profile", "list")
       #expect(list.stdout.contains("  refused  http"))
       // Such a session does not serve.

@@ -242,7 +242,8 @@ import Testing
 
   @Test func serverThatCannotBeReachedIsNoWrongPassword() async throws {
     try await withScript { shop, script, recorder in
-      let nothing = "hint: nothing was stored or changed; authctl doctor -p shop\n"
+      let nothing =
+        "hint: nothing was stored; to check the connection, run: authctl doctor -p shop\n"
       let cut = Array("HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n{\"access_token\":\"a\"}".utf8)
       for (name, answer) in [
         ("closed", Recorder.Answer.close), ("reset", .reset([])), ("truncated", .bytes(cut)),

@@ -245,9 +245,7 @@ package final class CurlClient {
         .timeout, "\(origin) did not answer in time: no data for \(limit) s",
         hint: "raise network.idle_timeout in the profile")
     case CURLE_OPERATION_TIMEDOUT:
-      failure = Failure(
-        .timeout, "\(origin) did not answer in time",
-        hint: "raise the limit with -m SECONDS or --connect-timeout SECONDS")
+      failure = Failure(.timeout, "\(origin) did not answer in time")
     case CURLE_COULDNT_RESOLVE_HOST:
       failure = Failure(.network, "cannot reach \(origin): host name not found")
     case CURLE_COULDNT_RESOLVE_PROXY:
@@ -276,6 +274,8 @@ package final class CurlClient {
       failure = Failure(
         .network, "the answer from \(origin) does not match its Content-Encoding",
         hint: "use --raw to get it without decoding")
+    case CURLE_UNSUPPORTED_PROTOCOL, CURLE_WEIRD_SERVER_REPLY:
+      failure = Failure(.network, "the answer from \(origin) is not HTTP")
     case CURLE_PARTIAL_FILE:
       failure = Failure(.network, "the answer from \(origin) is incomplete")
     default:

@@ -302,6 +302,10 @@ final class BatchRun {
       batch.abandon(Failure(.failed, "interrupted before the answer came"))
     }
     stop = .signal(signal)
+    if app.console.isErrTerminal {
+      app.console.notice(
+        "Waiting for the requests that are under way. To stop at once, press Ctrl-C again.")
+    }
   }
 
   private func end(_ relay: SignalRelay) throws(Failure) -> Int32 {
