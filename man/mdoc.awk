@@ -27,4 +27,8 @@ function literal(t) {
   return t ~ /^[.']/ ? "\\&" t : t
 }
 
-function sentence_case(t) { return substr(t, 1, 1) tolower(substr(t, 2)) }
+function sentence_case(t) {
+  t = substr(t, 1, 1) tolower(substr(t, 2))
+  sub(/^Api /, "API ", t)
+  return t
+}

@@ -302,7 +302,7 @@ import Testing
       #expect(bare.status == 0 && bare.stderr == "")
       let line = bare.stdout.split(separator: "\n").first ?? ""
       let wanted =
-        /\* shop  ada@example\.com  expired \d+ s ago  authctl login -p shop/
+        /\* shop  ada@example\.com  expired \d+ s ago  authctl login -p shop -u ada@example\.com/
       #expect(line.wholeMatch(of: wanted) != nil, "\(line)")
       let status = try await box.run("status")
       #expect(status.status == 0 && status.stderr == "")
