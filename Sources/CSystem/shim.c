@@ -1,4 +1,4 @@
-// memmem(3), pthread_clockjoin_np(3), O_TMPFILE
+// pthread_clockjoin_np(3), O_TMPFILE
 #define _GNU_SOURCE
 #include "shim.h"
 
@@ -31,11 +31,6 @@ char **authctl_arguments(int *count) {
 bool authctl_is_secure_execution(void) { return getauxval(AT_SECURE) != 0; }
 
 int authctl_set_dumpable(bool dumpable) { return prctl(PR_SET_DUMPABLE, (long)dumpable, 0L, 0L, 0L); }
-
-const void *authctl_memmem(const void *haystack, size_t haystack_size, const void *needle,
-                           size_t needle_size) {
-  return memmem(haystack, haystack_size, needle, needle_size);
-}
 
 int authctl_clockjoin(pthread_t thread, clockid_t clock, const struct timespec *end) {
   return pthread_clockjoin_np(thread, NULL, clock, end);

@@ -165,6 +165,11 @@ func signIns(_ document: OpenAPI?) -> [String] {
         #"{"in":"formData","name":"username","type":"string"},"#
           + #"{"in":"formData","name":"password","type":"string","required":true}"#), "form"
     ),
+    (
+      swagger2(
+        #"{"in":"formData","name":"username"},{"in":"formData","name":"username"},"#
+          + #"{"in":"formData","name":"password"}"#), "form"
+    ),
     (swagger2(#"{"in":"query","name":"username"},{"in":"query","name":"password"}"#), nil),
     (swagger2(#"{"in":"body"},{"in":"formData"},null,7,"x""#), nil),
   ]

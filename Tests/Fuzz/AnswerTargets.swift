@@ -62,15 +62,19 @@ private func checkShape(_ answer: RecipeResponse) throws {
   try check(shape.utf8.count < 300, "a shape is short")
   try check(!shape.unicodeScalars.contains(where: DisplayText.isUnsafe), "a shape is safe")
   guard let json = answer.json else { return }
-  func isKey(_ value: JSONValue) -> Bool {
-    switch value {
-    case .object(let members):
-      members.contains { $0.key.contains(bytesOf: marker) || isKey($0.value) }
-    case .array(let items): items.contains(where: isKey)
-    default: false
-    }
+  if !hasMarkedName(json) {
+    try check(!shape.contains(bytesOf: marker), "a shape has no value: \(shape)")
   }
-  if !isKey(json) { try check(!shape.contains(bytesOf: marker), "a shape has no value: \(shape)") }
+}
+
+/// Whether the name of a member has the marker: names are shown, values are not.
+func hasMarkedName(_ value: JSONValue) -> Bool {
+  switch value {
+  case .object(let members):
+    members.contains { $0.key.contains(bytesOf: marker) || hasMarkedName($0.value) }
+  case .array(let items): items.contains(where: hasMarkedName)
+  default: false
+  }
 }
 
 /// A description of an API: nothing of another origin is used, and what is found is a profile.

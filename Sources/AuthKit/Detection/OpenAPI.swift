@@ -201,7 +201,11 @@ struct OpenAPI {
   private func operation(_ method: String, _ path: String, _ value: JSONValue) -> Operation? {
     guard let (encoding, schema) = body(of: value) else { return nil }
     var fields: [(key: String, value: JSONValue)] = []
-    if case .object(let members)? = schema["properties"] { fields = members }
+    // A description may name a field twice, a table of a profile may not.
+    var names: Set<[UInt8]> = []
+    if case .object(let members)? = schema["properties"] {
+      fields = members.filter { names.insert(Array($0.key.utf8)).inserted }
+    }
     var required: [String] = []
     if case .array(let names)? = schema["required"] { required = names.compactMap(\.text) }
     return Operation(

@@ -1,5 +1,3 @@
-internal import Glibc
-
 /// How a server was reached, step by step; all durations are in seconds.
 package struct ServerProbe {
   /// Why the server was not reached, or only in part.

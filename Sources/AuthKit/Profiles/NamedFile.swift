@@ -4,6 +4,7 @@ internal import Glibc
 enum NamedFile {
   /// The maximum size; a system's CA bundle has about a fifth of a MiB.
   private static let largest = 16 << 20
+  private static let largestSecret = 65_536
 
   /// Returns the SHA-256 of the file at `path`, which changes with its content.
   ///
@@ -44,13 +45,19 @@ enum NamedFile {
     guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
       throw Failure(.failed, "\(shown): is not a file")
     }
-    guard status.st_mode & 0o077 == 0 else {
+    let ownership = Ownership(status)
+    guard ownership.isOwnOrRoots else {
+      throw Failure(.failed, "\(shown): belongs to another user")
+    }
+    guard !ownership.isOpenToOthers else {
       throw Failure(
         .failed, "\(shown): other users may read this key",
         hint: DisplayText.shellCommand(["chmod", "600", path]))
     }
-    guard let contents = try? Descriptor.contents(descriptor, limit: 65_536) else {
-      throw Failure(.failed, "\(shown): cannot be read")
+    guard let contents = try? Descriptor.contents(descriptor, limit: largestSecret),
+      contents.count <= largestSecret
+    else {
+      throw Failure(.failed, "\(shown): cannot be read, or is larger than 64 KiB")
     }
     return contents
   }

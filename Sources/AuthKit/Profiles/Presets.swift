@@ -45,7 +45,7 @@ package enum Presets {
 
   /// The presets whose name, summary or group contains `filter`, by group: the general ones first,
   /// those of single products last.
-  package static func groups(matching filter: String = "") -> [(name: String, presets: [String])] {
+  package static func groups(matching filter: String) -> [(name: String, presets: [String])] {
     let wanted = filter.asciiLowercased
     let found = names.filter { name in
       [name, summary(name), group(name)].contains {

@@ -2,15 +2,11 @@
 /// each, in the state folder.
 package struct TrustRecord {
   private let folder: String
-  private let timeout: Double
+  /// How long to wait for another process that writes there, in seconds.
+  private static let timeout: Double = 5
 
-  /// - Parameters:
-  ///   - folder: the folder of these records.
-  ///   - timeout: how long to wait for another process that writes there, in seconds.
-  package init(folder: String, timeout: Double = 5) {
-    self.folder = folder
-    self.timeout = timeout
-  }
+  /// - Parameter folder: the folder of these records.
+  package init(folder: String) { self.folder = folder }
 
   /// Whether the user has consented to this profile, with its present text and named files.
   ///
@@ -30,7 +26,7 @@ package struct TrustRecord {
     guard let digest = try profile.trustDigest() else { return }
     let folder = try SessionFolder.made(folder)
     let (line, name) = (Self.line(digest, profile), try Self.fileName(profile))
-    try folder.locked(timeout: timeout) { () throws(Failure) in
+    try folder.locked(timeout: Self.timeout) { () throws(Failure) in
       try Secret(line).withBytes { (bytes) throws(Failure) in
         try folder.write(bytes, as: name)
       }

@@ -6,8 +6,8 @@ package struct Session {
   package var account: String
   /// New at each login, kept through refreshes (rule B1).
   package var loginID: String
-  /// `access_token`, `refresh_token`, `app_key`, `session.NAME`; for a stored password `password`;
-  /// `proof_key` where the tokens are bound to it.
+  /// `access_token`, `refresh_token`, `app_key`, `client_secret`, `session.NAME`; for a stored
+  /// password `password`; `proof_key` where the tokens are bound to it.
   var values: TemplateValues
   /// What else the sign-in fixed, by the names of `{session.NAME}`; no secrets: the URLs of an
   /// authorization server, the granted scope.

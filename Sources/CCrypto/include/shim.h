@@ -10,7 +10,7 @@
 #include <openssl/pem.h>
 #include <openssl/x509.h>
 
-// Those of EVP_MD_CTX and HMAC are used by Tests/DemoAPI only.
+// EVP_DigestInit_ex, EVP_DigestUpdate and EVP_DigestFinal_ex are used by Tests/DemoAPI only.
 #define AUTHCTL_CRYPTO_FUNCTIONS(X)                                            \
   X(BIO_free)                                                                  \
   X(BIO_new_mem_buf)                                                           \

@@ -31,11 +31,6 @@ bool authctl_is_secure_execution(void);
 /// https://man7.org/linux/man-pages/man2/PR_SET_DUMPABLE.2const.html
 int authctl_set_dumpable(bool dumpable);
 
-/// The first place of `needle` in `haystack`: memmem(3).
-/// https://man7.org/linux/man-pages/man3/memmem.3.html
-const void *_Nullable authctl_memmem(const void *haystack, size_t haystack_size,
-                                     const void *_Nullable needle, size_t needle_size);
-
 /// Joins `thread` until `end` on `clock`; 0 when the thread has ended: pthread_clockjoin_np(3).
 /// https://man7.org/linux/man-pages/man3/pthread_tryjoin_np.3.html
 int authctl_clockjoin(pthread_t thread, clockid_t clock, const struct timespec *end);

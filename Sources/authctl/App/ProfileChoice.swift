@@ -113,7 +113,7 @@ extension App {
 
   private func chooseByURL(_ target: String) throws(Failure) -> ProfileChoice? {
     let url = try WebURL(target, from: .person)
-    let all = try profiles(of: url) { $0.origin == url.origin }
+    let all = try profiles(at: url.origin)
     let signedIn = try signedIn(all)
     return try one(of: signedIn.isEmpty ? all : signedIn, for: url, areSignedIn: !signedIn.isEmpty)
       .map { ProfileChoice(profile: $0, reason: "by its URL", isByURL: true) }
@@ -132,11 +132,11 @@ extension App {
     }
   }
 
-  /// Returns the profiles whose parsed `url` is wanted; skips profiles with a mistake.
-  func profiles(of url: WebURL, _ isWanted: (WebURL) -> Bool) throws(Failure) -> [Profile] {
+  /// Returns the profiles whose `url` has this origin; skips profiles with a mistake.
+  func profiles(at origin: Origin) throws(Failure) -> [Profile] {
     try profiles.names().compactMap { name in
       guard let profile = try? profiles.load(name),
-        let base = try? WebURL(profile.url, from: .person), isWanted(base)
+        let base = try? WebURL(profile.url, from: .person), base.origin == origin
       else { return nil }
       return profile
     }

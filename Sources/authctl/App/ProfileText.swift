@@ -1,4 +1,3 @@
-internal import ArgumentParser
 internal import AuthKit
 
 /// The output forms of a profile, for people and programs.

@@ -1,4 +1,3 @@
-internal import ArgumentParser
 internal import AuthKit
 
 /// A stored session, as `status`, `profile list` and bare `authctl` show it.

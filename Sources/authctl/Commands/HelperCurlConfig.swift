@@ -23,11 +23,7 @@ struct HelperCurlConfig: Command {
   @OptionGroup(title: "Global options") var globals: Globals
 
   func run(in app: App) throws(Failure) -> Int32 {
-    guard globals.profile != nil else {
-      throw Failure(
-        .usage, "helper curl-config requires a profile", hint: "authctl helper curl-config -p NAME")
-    }
-    let found = try HelperCredential(app: app, givesPasswords: false).credentialOfNamed(for: nil)
+    let found = try HelperCredential.ofNamedProfile(by: "curl-config", in: app)
     let urls = try found.urls(of: targets, app)
     try HelperCredential.check(found.header.value)
     var lines = ["header = " + Self.quoted("\(found.header.name): \(found.header.value)")]

@@ -24,12 +24,7 @@ struct HelperHeaders: Command {
   @OptionGroup(title: "Global options") var globals: Globals
 
   func run(in app: App) throws(Failure) -> Int32 {
-    guard globals.profile != nil else {
-      throw Failure(
-        .usage, "helper headers requires a profile",
-        hint: "authctl helper headers -p NAME")
-    }
-    let found = try HelperCredential(app: app, givesPasswords: false).credentialOfNamed(for: nil)
+    let found = try HelperCredential.ofNamedProfile(by: "headers", in: app)
     _ = try found.urls(of: targets, app)
     try HelperCredential.check(found.header.value)
     try app.console.out(JSONValue.object([(found.header.name, .string(found.header.value))]))

@@ -26,13 +26,9 @@ struct HelperKubectl: Command {
   @OptionGroup(title: "Global options") var globals: Globals
 
   func run(in app: App) throws(Failure) -> Int32 {
-    guard globals.profile != nil else {
-      throw Failure(
-        .usage, "helper kubectl requires a profile", hint: "authctl helper kubectl -p NAME")
-    }
     let info = try Self.info(app.environment["KUBERNETES_EXEC_INFO"] ?? "")
     let origin = try info.map { (info) throws(Failure) in try Self.server(of: info) } ?? nil
-    let found = try HelperCredential(app: app, givesPasswords: false).credentialOfNamed(for: origin)
+    let found = try HelperCredential.ofNamedProfile(by: "kubectl", for: origin, in: app)
     let known = [
       "client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1",
     ]

@@ -19,10 +19,7 @@ struct HelperNetrc: Command {
   @OptionGroup(title: "Global options") var globals: Globals
 
   func run(in app: App) throws(Failure) -> Int32 {
-    guard globals.profile != nil else {
-      throw Failure(.usage, "helper netrc requires a profile", hint: "authctl helper netrc -p NAME")
-    }
-    let found = try HelperCredential(app: app, givesPasswords: false).credentialOfNamed(for: nil)
+    let found = try HelperCredential.ofNamedProfile(by: "netrc", in: app)
     guard !found.session.account.isEmpty else {
       throw Failure(
         .inputNeeded, "a token from a variable has no account, but .netrc requires one",

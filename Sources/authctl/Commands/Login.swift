@@ -140,7 +140,7 @@ struct Login: Command {
   /// Refuses a copied line of curl that uses plain HTTP, and opens the store, before any question.
   private func checkLine(_ text: String, _ app: App) throws(Failure) {
     let url = try WebURL(text, from: .person)
-    let isKnown = try !app.profiles(of: url) { $0.origin == url.origin }.isEmpty
+    let isKnown = try !app.profiles(at: url.origin).isEmpty
     if !isKnown, !profile.allowsHTTP {
       try HTTPClient.checkPlainHTTP(to: url.origin, isNew: true)
     }

@@ -58,12 +58,27 @@ struct HelperCredential {
     return try credential(of: session, keeper, for: origin)
   }
 
-  /// Returns the credential of the named profile, whatever program asks.
+  /// Returns the credential of the profile that `-p` names, whatever program asks.
   ///
-  /// - Parameter origin: the destination; nil: the origin of the profile's `url`.
-  /// - Throws: what other commands throw; `origin_refused` when `origin` is not the session's.
-  func credentialOfNamed(for origin: Origin?) throws(Failure) -> Credential {
-    let choice = try app.choose()
+  /// - Parameters:
+  ///   - helper: the name of the helper, for messages.
+  ///   - origin: the destination; nil: the origin of the profile's `url`.
+  /// - Throws: `usage` without `-p`; what other commands throw; `origin_refused` when `origin` is not
+  ///   the session's.
+  static func ofNamedProfile(
+    by helper: String, for origin: Origin? = nil, in app: App
+  ) throws(Failure) -> Credential {
+    guard app.globals.profile != nil else {
+      throw Failure(
+        .usage, "helper \(helper) requires a profile", hint: "authctl helper \(helper) -p NAME")
+    }
+    return try HelperCredential(app: app, givesPasswords: false)
+      .credential(of: try app.choose(), for: origin)
+  }
+
+  private func credential(
+    of choice: ProfileChoice, for origin: Origin?
+  ) throws(Failure) -> Credential {
     let keeper = try keeper(for: choice.profile)
     try app.checkAccountOption(choice.profile, in: keeper.store)
     guard let session = try session(choice, keeper, nil) else {

@@ -1,6 +1,4 @@
-internal import ArgumentParser
 internal import AuthKit
-internal import Synchronization
 
 /// The body of a request, and what its options add to the URL.
 struct RequestBody {

@@ -126,7 +126,7 @@ struct RequestRun {
     var sink: BodySink?
     var final: (head: ResponseHead, url: WebURL)?
     func end(_ code: Int32, _ failure: Failure?) throws(Failure) {
-      let answer = WriteOut.RecipeResponse(
+      let answer = WriteOut.Outcome(
         method: wanted.request.method, url: wanted.request.url, final: final,
         mask: mask(asking.profile), file: sink?.path)
       try observers.end(answer, code: code, failure)

@@ -61,7 +61,7 @@ final class TransferObservers {
   }
 
   /// Finishes the output; `code` is the exit status, `failure` its cause if the request failed.
-  func end(_ answer: WriteOut.RecipeResponse, code: Int32, _ failure: Failure?) throws(Failure) {
+  func end(_ answer: WriteOut.Outcome, code: Int32, _ failure: Failure?) throws(Failure) {
     progress?.end()
     try writeOut?.write(answer, code: code, failure, to: console)
   }

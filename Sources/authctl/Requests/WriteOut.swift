@@ -3,7 +3,7 @@ internal import AuthKit
 /// The format of `-w`, in curl's language: https://curl.se/docs/manpage.html#-w
 final class WriteOut {
   /// The result of the request.
-  struct RecipeResponse {
+  struct Outcome {
     var method: String
     /// The requested URL.
     var url: WebURL
@@ -36,7 +36,7 @@ final class WriteOut {
   ///
   /// - Parameter code: the exit status to come.
   func write(
-    _ answer: RecipeResponse, code: Int32, _ failure: Failure?, to console: Console
+    _ answer: Outcome, code: Int32, _ failure: Failure?, to console: Console
   ) throws(Failure) {
     var texts = (out: "", err: "")
     var isErr = false
@@ -110,7 +110,7 @@ final class WriteOut {
 
   /// Returns the variables, sorted by name as in curl's `%{json}`.
   private func values(
-    _ answer: RecipeResponse, _ code: Int32, _ failure: Failure?
+    _ answer: Outcome, _ code: Int32, _ failure: Failure?
   ) -> [(key: String, value: JSONValue)] {
     let last = facts.last
     let redirects = facts.dropLast().count { (300...399).contains($0.status) }
@@ -185,11 +185,11 @@ final class WriteOut {
     return String(decoding: Array(text.utf8).withUnsafeBytes(JSONValue.shown), as: UTF8.self)
   }
 
-  private static func header(_ name: String, _ answer: RecipeResponse) -> String {
+  private static func header(_ name: String, _ answer: Outcome) -> String {
     answer.final?.head.first(name).map { answer.mask.shown($0, of: name) } ?? ""
   }
 
-  private static func headers(_ answer: RecipeResponse) -> JSONValue {
+  private static func headers(_ answer: Outcome) -> JSONValue {
     let headers = answer.final?.head.grouped ?? []
     return .object(
       headers.map { (name, values) in

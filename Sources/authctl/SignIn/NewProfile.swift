@@ -37,7 +37,7 @@ struct NewProfile {
     if app.globals.profile == nil {
       let known = try WebURL(base, from: .person)
       // An endpoint is found by what its token is for.
-      let same = try app.profiles(of: known) { $0.origin == known.origin }.filter {
+      let same = try app.profiles(at: known.origin).filter {
         ([$0.url] + ($0.recipe.oauth?.resources ?? [])).contains { text in
           (try? WebURL(text, from: .person))?.text == known.text
         }

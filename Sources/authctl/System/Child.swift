@@ -146,7 +146,7 @@ struct Child {
   }
 
   /// Returns `NAME=VALUE`; an unchanged inherited value keeps its original bytes.
-  private static func variable(
+  static func variable(
     _ name: String, _ value: String
   ) -> UnsafeMutablePointer<CChar>? {
     guard let given = Hardening.inheritedValue(name), String(validatingCString: given) == nil,

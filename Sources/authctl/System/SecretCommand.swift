@@ -166,7 +166,7 @@ struct SecretCommand {
 
     let words = ["sh", "-c", command]
     var arguments: [UnsafeMutablePointer<CChar>?] = words.map { (word: String) in strdup(word) }
-    var variables: [UnsafeMutablePointer<CChar>?] = environment.map { strdup("\($0)=\($1)") }
+    var variables: [UnsafeMutablePointer<CChar>?] = environment.map(Child.variable)
     arguments.append(nil)
     variables.append(nil)
     defer { for text in arguments + variables { free(text) } }

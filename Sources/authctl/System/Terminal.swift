@@ -22,16 +22,15 @@ final class Terminal {
     return descriptor < 0 ? nil : Terminal(descriptor)
   }
 
-  /// Asks for a secret with the prompt `text: ` and hides the input unless `echo` is true.
+  /// Asks for a secret with the prompt `text: ` and hides the input.
   ///
   /// Echo is restored however the prompt ends. ^Z stops the process, `fg` asks again.
   ///
   /// - Parameter name: the name of the secret, for messages ("password").
   /// - Throws: `inputNeeded` at the end of input (^D), `usage` for an empty or too long line and
   ///   for bytes that a secret may not hold (rule C8), `failed` when echo cannot be turned off.
-  func prompt(_ text: String, for name: String, echo: Bool = false) throws(Failure) -> Secret {
-    let question = DisplayText.oneLine(text) + ": "
-    let line = echo ? try shownLine(question, name) : try hiddenLine(question, name)
+  func prompt(_ text: String, for name: String) throws(Failure) -> Secret {
+    let line = try hiddenLine(DisplayText.oneLine(text) + ": ", name)
     return try SecretText.checked(line, name: name, limit: Self.longestLine)
   }
 

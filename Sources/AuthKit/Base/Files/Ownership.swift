@@ -1,6 +1,6 @@
 internal import Glibc
 
-/// The owner of a file or folder, and what others may do with it; every check of these uses it.
+/// The owner of a file or folder, and what others may do with it.
 package struct Ownership {
   /// The numeric ID of the owner.
   package let owner: UInt32

@@ -131,10 +131,11 @@ package struct JSONText {
 
   /// Returns the value as a tree.
   ///
-  /// - Throws: `JSONError` when that would take more than `budget` bytes of memory.
-  package func tree(within budget: Int = JSONValue.usualBudget) throws(JSONError) -> JSONValue {
+  /// - Throws: `JSONError` when that would take more than `JSONValue.usualBudget` bytes of memory.
+  package func tree() throws(JSONError) -> JSONValue {
     try source.withBytes { (bytes) throws(JSONError) in
-      try JSONValue.parse(UnsafeRawBufferPointer(rebasing: bytes[range]), within: budget)
+      try JSONValue.parse(
+        UnsafeRawBufferPointer(rebasing: bytes[range]), within: JSONValue.usualBudget)
     }
   }
 

@@ -1,5 +1,4 @@
 internal import CCurl
-internal import Glibc
 
 // How one transfer reaches a server, and how it verifies the server.
 
@@ -130,7 +129,7 @@ final class CurlList {
 enum TLSAdvice {
   /// Whether the server ended an established connection: TLS 1.3 checks the client's certificate
   /// that late.
-  static func isAlert(_ remark: String?) -> Bool { remark?.utf8Contains("alert") ?? false }
+  static func isAlert(_ remark: String?) -> Bool { remark?.contains(bytesOf: "alert") ?? false }
 
   static func failure(_ code: CURLcode, _ detail: String, _ origin: String) -> Failure {
     let problem = problem(code, detail)
@@ -143,7 +142,7 @@ enum TLSAdvice {
 
   /// https://curl.se/libcurl/c/libcurl-errors.html
   private static func problem(_ code: CURLcode, _ detail: String) -> Failure.TLSProblem {
-    func says(_ words: String...) -> Bool { words.contains { detail.utf8Contains($0) } }
+    func says(_ words: String...) -> Bool { words.contains { detail.contains(bytesOf: $0) } }
     if code == CURLE_SSL_PINNEDPUBKEYNOTMATCH { return .pinnedKey }
     if code == CURLE_SSL_CERTPROBLEM || says("alert certificate required", "alert bad certificate")
     {
@@ -180,7 +179,7 @@ enum TLSAdvice {
 /// Advice for a proxy that refuses a request.
 enum ProxyAdvice {
   static func isRefusal(_ remark: String?) -> Bool {
-    remark?.utf8Contains("CONNECT tunnel failed") ?? false
+    remark?.contains(bytesOf: "CONNECT tunnel failed") ?? false
   }
 
   static func failure(_ detail: String, _ origin: String) -> Failure {
@@ -188,19 +187,8 @@ enum ProxyAdvice {
       .network,
       "the proxy refused to connect to \(origin): "
         + DisplayText.oneLine(detail, limit: 100),
-      hint: detail.utf8Contains("407")
+      hint: detail.contains(bytesOf: "407")
         ? "set AUTHCTL_PROXY_USER=NAME:PASSWORD to sign in to the proxy"
         : "choose the proxy with -x, --noproxy, HTTPS_PROXY and NO_PROXY")
-  }
-}
-
-extension String {
-  /// Whether the text contains `words`, byte for byte.
-  fileprivate func utf8Contains(_ words: String) -> Bool {
-    let (all, wanted) = (Array(utf8), Array(words.utf8))
-    guard all.count >= wanted.count else { return false }
-    return (0...(all.count - wanted.count)).contains {
-      all[$0..<($0 + wanted.count)].elementsEqual(wanted)
-    }
   }
 }

@@ -162,8 +162,8 @@ extension Failure {
       .storeMissing,
       "\(count == 2 ? "two" : "\(count)") items for \(keyringText(profile))"
         + " (\(keyringText(account))) in the keyring: \(list)",
-      hint: "remove one in seahorse, or run: "
-        + words.map { keyringQuoted($0) }.joined(separator: " "))
+      hint: "remove one in seahorse"
+        + (DisplayText.shellCommand(words).map { ", or run: " + $0 } ?? ""))
     failure.profile = profile
     failure.account = account
     return failure
@@ -181,23 +181,6 @@ func keyringText(_ text: String) -> String {
     }
   }
   return String(line)
-}
-
-/// Returns a word quoted for a POSIX shell.
-private func keyringQuoted(_ word: String) -> String {
-  let isPlain = word.utf8.allSatisfy { byte in
-    switch byte {
-    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-      UInt8(ascii: "0")...UInt8(ascii: "9"):
-      true
-    default: "@%+=:,./_-".utf8.contains(byte)
-    }
-  }
-  if isPlain, !word.isEmpty { return word }
-  let inside = keyringText(word).utf8
-    .split(separator: UInt8(ascii: "'"), omittingEmptySubsequences: false)
-    .map { String(decoding: $0, as: UTF8.self) }
-  return "'" + inside.joined(separator: "'\\''") + "'"
 }
 
 private func keyringSeconds(_ seconds: Double) -> String {
