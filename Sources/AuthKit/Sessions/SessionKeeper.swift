@@ -367,7 +367,8 @@ package final class SessionKeeper {
     throw expired(session, .due, .noRenewal)
   }
 
-  /// Renews a session that is not stored, or about to be revoked; returns whether the server issued a new token.
+  /// Renews a session that is not stored, or about to be revoked; returns whether the server issued
+  /// a new token.
   private func renewInMemory(
     _ session: inout Session, before limit: Double
   ) throws(Failure) -> Bool {

@@ -172,7 +172,8 @@ struct OAuthLogin {
       client,
       [("oauth.client_id", .string(registered.id)), ("oauth.registered", true)]
         + (client.method.map { [("oauth.client_auth", .string($0))] } ?? [])
-        + (port.map { [("oauth.redirect_port", .number(Int($0)))] } ?? [])
+        + (port != nil || settings.redirectPort != 0
+          ? [("oauth.redirect_port", .number(Int(port ?? 0)))] : [])
         + (registered.bindsTokens ? [("oauth.dpop", true)] : [])
     )
   }

@@ -174,25 +174,26 @@ struct Child {
   static func wait(for child: pid_t, _ relay: SignalRelay, pause: () -> Int32) -> Int32 {
     SignalRelay.passOn(to: child)
     while true {
-      var waiting = pollfd(fd: relay.descriptor, events: Int16(POLLIN), revents: 0)
-      poll(&waiting, 1, pause())
-      while let (signal, isFromKernel, isPassedOn) = relay.nextWithSender() {
-        if signal != SIGCHLD {
-          // What arrived before the program began.
-          let isKey = isFromKernel && (signal == SIGINT || signal == SIGQUIT)
-          if !isPassedOn, !isKey { kill(child, signal) }
-          continue
-        }
-        guard hasEnded(child) else { continue }
-        // Its number may be another process's as soon as it is reaped.
-        SignalRelay.passOn(to: 0)
-        var status: Int32 = 0
-        while waitpid(child, &status, 0) == -1, errno == EINTR {}
-        let number = authctl_ending_signal(status)
-        // Signals that arrive with the child's exit must not end this process: return its status.
-        while relay.nextWithSender() != nil {}
-        return number == 0 ? authctl_exit_status(status) : 128 + number
+      let limit = pause()
+      // What waited for another program during the pause may have taken this one's SIGCHLD.
+      if !hasEnded(child) {
+        var waiting = pollfd(fd: relay.descriptor, events: Int16(POLLIN), revents: 0)
+        poll(&waiting, 1, limit)
       }
+      while let (signal, isFromKernel, isPassedOn) = relay.nextWithSender() {
+        // What arrived before the program began.
+        let isKey = isFromKernel && (signal == SIGINT || signal == SIGQUIT)
+        if signal != SIGCHLD, !isPassedOn, !isKey { kill(child, signal) }
+      }
+      guard hasEnded(child) else { continue }
+      // Its number may be another process's as soon as it is reaped.
+      SignalRelay.passOn(to: 0)
+      var status: Int32 = 0
+      while waitpid(child, &status, 0) == -1, errno == EINTR {}
+      let number = authctl_ending_signal(status)
+      // Signals that arrive with the child's exit must not end this process: return its status.
+      while relay.nextWithSender() != nil {}
+      return number == 0 ? authctl_exit_status(status) : 128 + number
     }
   }
 }

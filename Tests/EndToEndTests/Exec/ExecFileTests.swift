@@ -80,6 +80,33 @@ import Testing
     }
   }
 
+  /// It ends while authctl waits for another program: the kept command.
+  @Test func programThatEndsDuringAKeptCommand() async throws {
+    try await Sandbox.with { box in
+      let api = try box.recorder { index, _ in
+        Scene.tokens("token-\(index)", seconds: index == 0 ? 4 : 900)
+      }
+      try box.profile("shop", Scene.profile(api.url))
+      try box.write("gate", "")
+      let command = """
+        [ ! -e '\(box.root)/begun' ] || { : >'\(box.root)/inside'
+        while [ -e '\(box.root)/gate' ]; do sleep 0.05; done; }; echo pw-of-ada
+        """
+      let login = try await box.run(
+        "login", "-p", "shop", "-u", Scene.account, "--password-command", command,
+        "--keep-command")
+      #expect(login.status == 0, "\(login.stderr)")
+      let program = """
+        : >'\(box.root)/begun'; while [ ! -e '\(box.root)/inside' ]; do sleep 0.05; done
+        (sleep 0.3; rm '\(box.root)/gate') >/dev/null 2>&1 & exit 3
+        """
+      let run = try await box.run(["exec", "-p", "shop", "--file"] + shell(program))
+      #expect(run.status == 3 && run.stdout == "" && run.stderr == "", "\(run)")
+      #expect(box.tokenFolders == [])
+      #expect(try await box.storedTokens() == ["token-1"])
+    }
+  }
+
   /// The inner authctl reads the file each time; the token stays valid while the program runs.
   @Test func tokenIsKeptFresh() async throws {
     try await Shop.with("--token-ttl", "4") { shop, api in

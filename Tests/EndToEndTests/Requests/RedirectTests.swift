@@ -46,11 +46,12 @@ import Testing
       if words.count > 4 { box.canary.forget(own) }
 
       for hop in Hop.allCases {
-        let b = try box.recorder(at: hop == .host ? "127.0.0.2" : "127.0.0.1") { _, _ in
+        // `localhost` may be IPv4 or IPv6: B listens on its port on ::1 as well.
+        let both = try box.recorders(at: [hop == .host ? "127.0.0.2" : "127.0.0.1", "::1"]) {
+          _, _ in
           hop == .thereAndBack ? .redirect(302, to: a.url + "/back") : .http(200, "elsewhere")
         }
-        // `localhost` may be IPv4 or IPv6: B listens on its port on ::1 as well.
-        let six = try box.recorder(at: "::1", port: b.port) { _, _ in .http(200, "elsewhere") }
+        let (b, six) = (both[0], both[1])
         target.value = (hop == .name ? "http://localhost:\(b.port)" : b.url) + "/b"
         let run = try await box.run(words)
         #expect(run.status == 0, "\(hop): \(run.stderr)")

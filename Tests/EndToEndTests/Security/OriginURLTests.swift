@@ -164,11 +164,7 @@ import Testing
   }
 
   private static func sockets(_ box: Sandbox) throws -> [Recorder] {
-    let first = try box.recorder()
-    return [
-      first, try box.recorder(at: "127.0.0.2", port: first.port),
-      try box.recorder(at: "::1", port: first.port),
-    ]
+    try box.recorders(at: ["127.0.0.1", "127.0.0.2", "::1"])
   }
 
   private static func filled(_ target: String, _ port: UInt16) -> String {
