@@ -162,3 +162,24 @@ enum HTTPMessage {
     return true
   }
 }
+
+extension Sandbox {
+  /// Starts recorders at several addresses on one port. A port that is free at the first address may
+  /// be taken at another: then a new one is tried.
+  func recorders(
+    at addresses: [String], answering answer: @escaping Recorder.Answering = Recorder.ok
+  ) throws -> [Recorder] {
+    for attempt in 1... {
+      let first = try recorder(at: addresses[0], answering: answer)
+      do {
+        return [first]
+          + (try addresses.dropFirst().map {
+            try recorder(at: $0, port: first.port, answering: answer)
+          })
+      } catch {
+        if attempt == 20 { throw error }
+      }
+    }
+    return []
+  }
+}

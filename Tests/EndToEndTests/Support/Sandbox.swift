@@ -284,28 +284,6 @@ final class Sandbox: Sendable {
     return recorder
   }
 
-  /// Starts recorders at several addresses on one port. A port that is free at the first address may
-  /// be taken at another: then a new one is tried.
-  func recorders(
-    at addresses: [String], answering answer: @escaping Recorder.Answering = Recorder.ok
-  ) throws -> [Recorder] {
-    for attempt in 1... {
-      var started: [Recorder] = []
-      do {
-        for address in addresses {
-          started.append(
-            try Recorder(at: address, port: started.first?.port ?? 0, answering: answer))
-        }
-        state.withLock { $0.recorders += started }
-        return started
-      } catch {
-        for recorder in started { recorder.close() }
-        if attempt == 20 { throw error }
-      }
-    }
-    return []
-  }
-
   /// Starts a child that the sandbox, or if that fails the watchdog, kills at the end.
   func spawn(_ launch: Launch, isDaemon: Bool = false) throws -> Child {
     guard !state.withLock({ $0.closed }) else { throw HarnessError("the sandbox is closed") }
