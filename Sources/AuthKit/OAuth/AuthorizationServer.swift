@@ -51,7 +51,7 @@ package struct AuthorizationServer {
         "\(issuer) has no authorization server metadata (RFC 8414)",
         hint: "check the path of the issuer, or set oauth.token_endpoint and the other endpoints")
     }
-    try Self.check(endpoints, issuer)
+    try checkEndpoints()
   }
 
   /// The URL of an endpoint.
@@ -172,25 +172,23 @@ package struct AuthorizationServer {
 
   /// Refuses endpoints that others can read along: plain HTTP is for this machine, if the issuer is
   /// on it too (rule A15).
-  private static func check(_ endpoints: [Endpoint: String], _ issuer: String?) throws(Failure) {
+  private func checkEndpoints() throws(Failure) {
     for (endpoint, text) in endpoints.sorted(by: { $0.key.rawValue < $1.key.rawValue })
-    where !mayBe(text, endpointOf: issuer) {
+    where !mayNameEndpoint(text) {
       throw Failure(
         .answerNotUnderstood,
         "\(endpoint.rawValue) is not an https URL: \(DisplayText.oneLine(text, limit: 120))")
     }
   }
 
-  private static func mayBe(_ text: String, endpointOf issuer: String?) -> Bool {
-    guard isPlain(text), let origin = (try? WebURL(text, from: .server))?.origin else {
+  /// Whether the server may name the URL `text` as an endpoint of its own.
+  func mayNameEndpoint(_ text: String) -> Bool {
+    guard Self.isPlain(text), let origin = (try? WebURL(text, from: .server))?.origin else {
       return false
     }
     let isLocal = issuer.map { (try? WebURL($0, from: .person))?.origin.isLoopback ?? false }
     return origin.isSecure || origin.isLoopback && isLocal ?? true
   }
-
-  /// Whether the server may name `url` as one more endpoint of its own.
-  func mayNameEndpoint(_ url: String) -> Bool { Self.mayBe(url, endpointOf: issuer) }
 
   /// Whether `text` holds only characters of a URL without a fragment (RFC 3986, section 2; RFC 6749,
   /// section 3.1): the browser gets it as an argument (rule A11).

@@ -263,7 +263,7 @@ package struct OAuthClient {
       session.notes[OAuthSettings.renewalScope.member] = settings.scope
       session.notes[OAuthSettings.renewalAudience.member] = settings.audience
     } else if session.values[.refreshToken] != nil {
-      session.notes[OAuthSettings.renewalGrant.member] = "refresh_token"
+      session.notes[OAuthSettings.renewalGrant.member] = OAuthSettings.refreshGrant
     }
     let urls = Self.kept.compactMap { server.endpoints[$0] }
     for url in urls + [notes[OAuthSettings.registrationURL.member]].compactMap({ $0 }) {
@@ -277,8 +277,7 @@ package struct OAuthClient {
   ///
   /// Some servers grant `openid` and `offline_access` without saying so: their tokens are there.
   package func ungrantedScopes(of session: Session) -> [String] {
-    let wanted = (settings.scope ?? "").utf8.split(separator: UInt8(ascii: " "))
-    return wanted.map { String(decoding: $0, as: UTF8.self) }.filter { scope in
+    (settings.scope ?? "").words.filter { scope in
       switch scope {
       case "openid" where session.idTokenClaims != nil: false
       case "offline_access" where session.refreshable: false

@@ -18,6 +18,8 @@ extension OAuthSettings {
   static let assertionSecret = Template.Name.session("assertion_secret")
   /// The placeholder of the `grant_type` that renews the session; without a value none does.
   package static let renewalGrant = Template.Name.session("renewal_grant")
+  /// Its value for a renewal by the refresh token (RFC 6749, section 6).
+  static let refreshGrant = "refresh_token"
   /// The placeholders of scope and audience of a new token request, for a session that renews
   /// itself by one.
   package static let renewalScope = Template.Name.session("renewal_scope")
@@ -98,7 +100,7 @@ extension OAuthSettings {
     }
     // The other two have them in the request before.
     if grant != .authorizationCode, grant != .deviceCode { fields += wishes }
-    return clientRequest(to: .token, fields + recipients)
+    return clientRequest(to: .token, adjusted(fields + recipients))
   }
 
   /// The request for the claims about the user (OpenID Connect Core 1.0, section 5.3).
@@ -112,7 +114,7 @@ extension OAuthSettings {
 
   /// The request that starts a sign-in on another device (RFC 8628, section 3.1).
   package var deviceRequest: RecipeRequest {
-    clientRequest(to: .deviceAuthorization, wishes + recipients)
+    clientRequest(to: .deviceAuthorization, adjusted(wishes + recipients))
   }
 
   /// The renewal: by the refresh token (RFC 6749, section 6) or, for a client that signs in as
@@ -124,7 +126,7 @@ extension OAuthSettings {
       ("audience", Self.renewalAudience),
     ]
     return clientRequest(
-      to: .token, fields.map { ($0.0, [.value($0.1)]) } + ownParameters,
+      to: .token, adjusted(fields.map { ($0.0, [.value($0.1)]) }),
       optional: [
         .refreshToken, Self.bearerAssertion, Self.renewalScope, Self.renewalAudience,
       ], more: [Self.sameRecipients])
@@ -139,7 +141,7 @@ extension OAuthSettings {
       ("scope", Self.againScope), ("audience", Self.againAudience),
     ]
     return clientRequest(
-      to: .token, fields.map { ($0.0, [.value($0.1)]) } + ownParameters,
+      to: .token, adjusted(fields.map { ($0.0, [.value($0.1)]) }),
       optional: fields.dropFirst().map(\.1), more: [Self.sameRecipients])
   }
 
@@ -157,9 +159,9 @@ extension OAuthSettings {
       + (audience.map { [("audience", [.text($0)])] } ?? [])
   }
 
-  /// The APIs that the token is for, and the profile's own parameters.
+  /// The APIs that the token is for.
   private var recipients: [(String, [Template.Piece])] {
-    resources.map { ("resource", [.text($0)]) } + ownParameters
+    resources.map { ("resource", [.text($0)]) }
   }
 
   /// The APIs that the token is for, as at the sign-in.
@@ -169,8 +171,13 @@ extension OAuthSettings {
   /// The APIs that a new session's tokens are for, as it keeps them.
   var keptResources: String { resources.joined(separator: " ") }
 
-  private var ownParameters: [(String, [Template.Piece])] {
-    tokenParameters.map { ($0.name, $0.value.pieces) }
+  /// Returns `fields` with the profile's own parameters, each in place of any other of its name (RFC
+  /// 6749, section 3.2).
+  private func adjusted(
+    _ fields: [(String, [Template.Piece])]
+  ) -> [(String, [Template.Piece])] {
+    let own = tokenParameters.map { ($0.name, $0.value.pieces) }
+    return fields.filter { field in !own.contains { $0.0 == field.0 } } + own
   }
 
   /// A request of the client to the authorization server, with the client's authentication. Some
@@ -195,15 +202,8 @@ extension OAuthSettings {
       ("client_assertion", [.value(Self.assertion)]),
     ]
     let mayLack = optional + [.clientSecret, Self.assertionType, Self.assertion]
-    // The profile's own parameter replaces another of its name (RFC 6749, section 3.2).
-    let own = tokenParameters.map(\.name)
-    let isReplaced = { (index: Int) in
-      own.contains(fields[index].0)
-        && fields[(index + 1)...].contains { $0.0 == fields[index].0 }
-    }
-    let sent = fields.indices.filter { !isReplaced($0) }.map { fields[$0] }
     call.body = .object(
-      (sent + client).map { name, pieces in
+      (fields + client).map { name, pieces in
         RecipeRequest.Field(
           name: name, value: .template(Template(pieces: pieces, optionalNames: mayLack)))
       } + more)

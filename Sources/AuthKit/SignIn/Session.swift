@@ -69,7 +69,7 @@ package struct Session {
 
   /// Whether its refresh token is what renews it, and not a credential of the client itself.
   var renewsByRefreshToken: Bool {
-    ["refresh_token", nil].contains(notes[OAuthSettings.renewalGrant.member])
+    [OAuthSettings.refreshGrant, nil].contains(notes[OAuthSettings.renewalGrant.member])
   }
 
   /// Whether it can get a new access token without the user.
@@ -100,8 +100,7 @@ package struct Session {
 
   /// The granted scopes (RFC 6749, section 3.3); empty if nothing was said about them.
   package var scopes: [String] {
-    (notes[OAuthSettings.grantedScope.member] ?? "").utf8.split(separator: UInt8(ascii: " "))
-      .map { String(decoding: $0, as: UTF8.self) }
+    (notes[OAuthSettings.grantedScope.member] ?? "").words
   }
 
   /// Whether `scope` was granted.

@@ -207,7 +207,7 @@ extension RecipeClient {
     // A client's own credential needs no refresh token, which the call leaves out then.
     let lacksToken =
       session.values[.refreshToken] == nil
-      && session.notes[OAuthSettings.renewalGrant.member] == "refresh_token"
+      && session.notes[OAuthSettings.renewalGrant.member] == OAuthSettings.refreshGrant
     return !lacksToken && canFill(call, with: session)
   }
 

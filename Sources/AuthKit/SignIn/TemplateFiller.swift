@@ -153,8 +153,8 @@ struct TemplateFiller {
 // MARK: - Bodies
 
 extension TemplateFiller {
-  /// Whether a member of a body is left out: its placeholder has no value (design 5), or it is a table of
-  /// only such members.
+  /// Whether a member of a body is left out: its placeholder has no value (design 5), or it is a
+  /// table of only such members.
   private func isLeftOut(_ field: RecipeRequest.Field) -> Bool {
     if let name = field.condition, values[name] == nil { return true }
     return switch field.value {
@@ -233,10 +233,7 @@ extension TemplateFiller {
     }
   }
 
-  private func words(of name: Template.Name) -> [String] {
-    (values[name]?.text ?? "").utf8.split(separator: UInt8(ascii: " "))
-      .map { String(decoding: $0, as: UTF8.self) }
-  }
+  private func words(of name: Template.Name) -> [String] { values[name]?.text.words ?? [] }
 
   /// Returns names and values for form and multipart bodies.
   ///

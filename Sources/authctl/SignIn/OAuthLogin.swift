@@ -125,9 +125,7 @@ struct OAuthLogin {
     }
     // Classes are a wish, not a condition (OpenID Connect Core 1.0, section 3.1.2.1).
     if let wanted = wishes.acrValues, let claims = session.idTokenClaims,
-      !wanted.utf8.split(separator: UInt8(ascii: " ")).contains(where: {
-        $0.elementsEqual((claims["acr"]?.text ?? "").utf8)
-      })
+      !wanted.words.contains(where: { $0.utf8.elementsEqual((claims["acr"]?.text ?? "").utf8) })
     {
       app.console.warn("the sign-in does not have the authentication context class \(wanted)")
     }

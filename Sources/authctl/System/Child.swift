@@ -180,10 +180,8 @@ struct Child {
         var waiting = pollfd(fd: relay.descriptor, events: Int16(POLLIN), revents: 0)
         poll(&waiting, 1, limit)
       }
-      while let (signal, isFromKernel, isPassedOn) = relay.nextWithSender() {
-        // What arrived before the program began.
-        let isKey = isFromKernel && (signal == SIGINT || signal == SIGQUIT)
-        if signal != SIGCHLD, !isPassedOn, !isKey { kill(child, signal) }
+      while let (signal, isForProgram) = relay.nextOfAll() {
+        if isForProgram { kill(child, signal) }
       }
       guard hasEnded(child) else { continue }
       // Its number may be another process's as soon as it is reaped.
@@ -192,7 +190,7 @@ struct Child {
       while waitpid(child, &status, 0) == -1, errno == EINTR {}
       let number = authctl_ending_signal(status)
       // Signals that arrive with the child's exit must not end this process: return its status.
-      while relay.nextWithSender() != nil {}
+      while relay.nextOfAll() != nil {}
       return number == 0 ? authctl_exit_status(status) : 128 + number
     }
   }

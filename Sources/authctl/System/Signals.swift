@@ -7,9 +7,9 @@ internal import Synchronization
 // writes the signal's number to this pipe, which is created once and never closed.
 private let wakePipe = makeWakePipe()
 
-// Flags in the byte of the signal's number, which is below 32.
-private let fromKernel: UInt8 = 0x80
-private let isPassedOn: UInt8 = 0x40
+// A flag in the byte of the signal's number, which is at most 64: the program that is to begin has
+// not got it yet.
+private let isForProgram: UInt8 = 0x80
 
 // The program that gets what arrives; 0 without one.
 private let receiver = Atomic<pid_t>(0)
@@ -63,20 +63,18 @@ final class SignalRelay {
   /// Returns the next pending signal, if any. One that only an outer relay replaces has been passed
   /// on already.
   func next() -> Int32? {
-    while let signal = nextWithSender()?.signal {
+    while let signal = nextOfAll()?.signal {
       if replaced.contains(where: { $0.number == signal }) { return signal }
     }
     return nil
   }
 
-  /// Returns the next pending signal, if any, whether the kernel (a key on the terminal), not a
-  /// process, sent it, and whether the program of `passOn` has it.
-  func nextWithSender() -> (signal: Int32, isFromKernel: Bool, isPassedOn: Bool)? {
+  /// Returns the next pending signal of any relay, if any, and whether it arrived before `passOn` and
+  /// has yet to be passed on.
+  func nextOfAll() -> (signal: Int32, isForProgram: Bool)? {
     var byte: UInt8 = 0
     guard read(readEnd, &byte, 1) == 1 else { return nil }
-    return (
-      Int32(byte & ~(fromKernel | isPassedOn)), byte & fromKernel != 0, byte & isPassedOn != 0
-    )
+    return (Int32(byte & ~isForProgram), byte & isForProgram != 0)
   }
 
   /// Passes every relayed signal on to `child` at once, whatever this process waits for; 0 ends that.
@@ -97,7 +95,7 @@ final class SignalRelay {
     for var entry in replaced { sigaction(entry.number, &entry.action, nil) }
     replaced = []
     var left: [Int32] = []
-    while let next = nextWithSender() { left.append(next.signal) }
+    while let next = nextOfAll() { left.append(next.signal) }
     for number in left { raise(number) }
   }
 
@@ -114,17 +112,15 @@ final class SignalRelay {
     action.__sigaction_handler.sa_sigaction = { number, info, _ in
       let saved = errno
       var byte = UInt8(truncatingIfNeeded: number)
-      // https://man7.org/linux/man-pages/man2/sigaction.2.html: above 0 means from the kernel.
+      // https://man7.org/linux/man-pages/man2/sigaction.2.html: above 0 means from the kernel. ^C and
+      // ^\\ reach the program directly: it is in the terminal's group too.
       let isKernel = info.map { $0.pointee.si_code > 0 } ?? false
-      if isKernel { byte |= fromKernel }
-      let child = receiver.load(ordering: .sequentiallyConsistent)
-      if child > 0, number != SIGCHLD {
-        // ^C and ^\\ reach the program directly: it is in the terminal's group too. What this process
-        // raises again has arrived before.
-        let isKey = isKernel && (number == SIGINT || number == SIGQUIT)
+      let isKey = isKernel && (number == SIGINT || number == SIGQUIT)
+      if number != SIGCHLD, !isKey {
+        let child = receiver.load(ordering: .sequentiallyConsistent)
+        // What this process raises again has arrived before.
         let isOwn = !isKernel && info.map { $0.pointee._sifields._kill.si_pid == getpid() } ?? false
-        if !isKey, !isOwn { kill(child, number) }
-        byte |= isPassedOn
+        if child == 0 { byte |= isForProgram } else if !isOwn { kill(child, number) }
       }
       if let wakePipe {
         while Glibc.write(wakePipe.writeEnd, &byte, 1) < 0, errno == EINTR {}

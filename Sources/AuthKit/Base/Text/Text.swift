@@ -61,6 +61,11 @@ extension String {
     return String(decoding: bytes, as: UTF8.self)
   }
 
+  /// The words between its spaces, as in a scope (RFC 6749, section 3.3).
+  package var words: [String] {
+    utf8.split(separator: UInt8(ascii: " ")).map { String(decoding: $0, as: UTF8.self) }
+  }
+
   /// The text without spaces and tabs at both ends.
   package var trimmingSpaces: String {
     var bytes = Substring(self).utf8
