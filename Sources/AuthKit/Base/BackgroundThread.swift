@@ -2,7 +2,8 @@ internal import CSystem
 internal import Glibc
 
 /// Work that starts on a separate thread, before its result is needed. What it uses belongs to that
-/// thread until `wait` returns.
+/// thread until `wait` returns; that thread also releases it, so that nothing but `wait` orders the
+/// two.
 final class BackgroundThread {
   private final class Work {
     let run: () -> Void
@@ -14,18 +15,19 @@ final class BackgroundThread {
 
   /// Starts the work; if no thread can be created, runs it at once.
   init(_ work: @escaping () -> Void) {
-    if !start(work) { work() }
+    start(work)?()
   }
 
   private init() {}
 
   /// Starts work that does not end while this thread waits for it; nil if no thread can be created.
-  static func endless(_ work: @escaping () -> Void) -> BackgroundThread? {
+  static func endless(_ work: consuming @escaping () -> Void) -> BackgroundThread? {
     let thread = BackgroundThread()
-    return thread.start(work) ? thread : nil
+    return thread.start(work) == nil ? thread : nil
   }
 
-  private func start(_ work: @escaping () -> Void) -> Bool {
+  /// Starts the work; returns it if no thread can be created.
+  private func start(_ work: consuming @escaping () -> Void) -> (() -> Void)? {
     let box = Unmanaged.passRetained(Work(work))
     let status = pthread_create(
       &thread, nil,
@@ -34,8 +36,7 @@ final class BackgroundThread {
         return nil
       }, box.toOpaque())
     isRunning = status == 0
-    if !isRunning { box.release() }
-    return isRunning
+    return isRunning ? nil : box.takeRetainedValue().run
   }
 
   /// Waits until the work is done.

@@ -276,7 +276,7 @@ extension RecipeClient {
       let target = answer.head.redirect.map { DisplayText.oneLine(Redactor.withoutQuery($0)) }
       failure = notUnderstood(
         answer,
-        "\(place) answered with a redirect\(target.map { " to \($0)" } ?? ""), not with a sign-in")
+        "\(place) answered with a redirect\(target.map { " to \($0)" } ?? "") that is not followed")
       failure.hint = pathMayBeWrong
     } else {
       let reason = DisplayText.oneLine("\(status) \(answer.head.reason)", limit: 80)

@@ -14,8 +14,9 @@ final class App {
   /// The process state to restore for child processes; nil if no child is started.
   let before: Hardening.Before?
   private var openedConfig: Config?
-  /// The keyring connection that `Preload` began, for the first store that can use it.
-  var keyringAhead: SecretServiceAhead?
+  /// The keyring connection that `Preload` began, for every store in the keyring: a second one would
+  /// negotiate keys again, while the first may still do so.
+  let keyringAhead: SecretServiceAhead?
   /// What `Preload` began for a request.
   let begun: Preload.Request?
   /// The stores that `warnUnread` has named.

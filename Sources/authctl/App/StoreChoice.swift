@@ -37,7 +37,6 @@ extension App {
   }
 
   private func keyring(_ timeout: Double, mayPrompt: Bool) -> SecretServiceStore {
-    defer { keyringAhead = nil }
     let hasDisplay = ["DISPLAY", "WAYLAND_DISPLAY"].contains { !(environment[$0] ?? "").isEmpty }
     let keyring = SecretServiceStore(
       timeout: timeout, mayPrompt: mayPrompt, hasDisplay: hasDisplay, isAttended: mayAsk,

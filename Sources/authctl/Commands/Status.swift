@@ -16,7 +16,7 @@ struct Status: Command {
 
   @Flag(
     help:
-      "Check the session that a request would use, and print nothing: exit with 0 if it is valid or can be renewed, otherwise with 10, 11 or 12."
+      "Check the session that a request would use, and print nothing: exit with 0 if it is valid or can be renewed, otherwise with 10, 11, 12 or 13."
   )
   var check = false
 
@@ -77,6 +77,7 @@ struct Status: Command {
 
   private func checkStatus(_ app: App) throws(Failure) -> Int32 {
     let rows: [StoredSession]
+    let origin: Origin?
     do throws(Failure) {
       // The session that a request would use.
       let profile = try app.isWithoutAPI() ? nil : try app.choose().profile
@@ -85,11 +86,18 @@ struct Status: Command {
       if let profile, rows.count > 1, !rows.contains(where: { $0.state == .locked }) {
         throw app.whichAccount(rows.compactMap(\.account), of: profile)
       }
+      origin = try profile.map { profile throws(Failure) in
+        try WebURL(profile.url, from: .person).origin
+      }
     } catch {
       if error.kind == .usage { throw error }
       return error.kind.exitCode
     }
     guard let row = rows.first else { return Failure.Kind.notSignedIn.exitCode }
+    // The profile names another API than at sign-in: no request would send this token (rule A2).
+    if let origin, !row.requestOrigins.isEmpty, !row.requestOrigins.contains(origin) {
+      return Failure.Kind.originRefused.exitCode
+    }
     switch row.state {
     case .locked: return Failure.Kind.storeLocked.exitCode
     case .refreshable: return 0

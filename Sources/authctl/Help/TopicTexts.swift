@@ -113,6 +113,9 @@ extension Topics {
       NO_COLOR                  Use no colors. CLICOLOR=0: none on a terminal;
                                 CLICOLOR_FORCE=1: always. --color takes
                                 precedence.
+      BROWSER                   The program that opens a URL for an OAuth
+                                sign-in; the default is xdg-open.
+      VISUAL, EDITOR            The editor of profile edit.
       PAGER                     The pager for help without a manual page, on a
                                 terminal; the default is less.
 

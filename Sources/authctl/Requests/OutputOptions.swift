@@ -63,7 +63,9 @@ struct OutputOptions: ParsableArguments {
   @Option(
     name: [.customShort("w", allowingJoined: true), .customLong("write-out")],
     parsing: .unconditional,
-    help: ArgumentHelp("Print this at the end: '%{http_code}\\n', or @FILE.", valueName: "format"))
+    help: ArgumentHelp(
+      "Print this at the end, with curl's variables: '%{http_code}\\n', or @FILE.",
+      valueName: "format"))
   var writeOut: String?
 
   @Option(

@@ -100,7 +100,7 @@ struct NewProfile {
       throw Failure(
         .usage, "the profile \(profile.name) already exists for this URL, with different settings",
         hint: Suggestion.setProfile(profile.name, setting: "KEY=VALUE").command
-          .map { "to change it, run: " + $0 })
+          .map { "use another name with -p, or to change it, run: " + $0 })
     }
     return NewProfile(profile: profile, text: nil)
   }

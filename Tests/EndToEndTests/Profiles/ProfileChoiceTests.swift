@@ -101,7 +101,11 @@ import Testing
       try await signIn("two")
       // Whatever the default is, if it is signed out.
       try box.write("config/authctl/config.toml", "default_profile = \"one\"\n")
+      let monitor = try await BusMonitor(box, calls: "OpenSession")
       #expect(try await box.run("get", target).status == 0)
+      // The choice and the request negotiate keys with the keyring only once.
+      try await monitor.settle()
+      #expect(monitor.messages().filter { $0.member == "OpenSession" }.count == 1)
       let git = try await helper()
       #expect(git.stdout.hasPrefix("username=ada@example.com\npassword="), "\(git.stderr)")
       // Who is named is asked for, with a session or without.

@@ -134,6 +134,12 @@ import Testing
         #expect(check.status == code && get.status == code, "\(words) \(variables)")
         #expect(check.stdout == "" && check.stderr.isEmpty == (code != 2), "\(check.stderr)")
       }
+      // No request sends the token to another API than that of the sign-in.
+      let url = "url=http://127.0.0.1:9"
+      #expect(try await box.run("profile", "set", "shop", url).status == 0)
+      #expect(try await box.run("get", "/me").status == 13)
+      #expect(try await box.run("status", "--check").status == 13)
+      #expect(try await box.run("profile", "set", "shop", "url=\(shop.url)").status == 0)
       // The account of the profile counts, not the one that has ended.
       try await shop.age(Shop.grace, ended: 10)
       #expect(try await box.run("status", "--check").status == 0)

@@ -188,8 +188,8 @@ import Testing
         script["POST /login"] = .redirect(status, to: location)
         _ = try await fails(
           shop, recorder, location, 15,
-          "authctl: shop: POST \(shop.url)/login answered with a redirect to \(shown), not with a "
-            + "sign-in (HTTP \(status), an empty body)\n"
+          "authctl: shop: POST \(shop.url)/login answered with a redirect to \(shown) that is "
+            + "not followed (HTTP \(status), an empty body)\n"
             + "hint: the path may be wrong: authctl profile show shop --all\n")
       }
       #expect(other.connections.isEmpty)
