@@ -176,8 +176,9 @@ struct BusMonitor {
     child = try box.spawn(
       Launch(
         command: ["/usr/bin/dbus-monitor", "--address", "unix:path=\(box.busSocket)", "--profile"]
-          + rules, environment: box.environment(), directory: box.root, limit: nil,
-        isSampled: false), isDaemon: true)
+          + rules, environment: box.environment(), directory: box.root,
+        // What a test waits for may never come.
+        limit: 10 * Sandbox.limit, isSampled: false), isDaemon: true)
     // A connection loses its name when it becomes a monitor.
     try await child.waitFor("NameLost\n")
   }
