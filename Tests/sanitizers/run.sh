@@ -91,7 +91,7 @@ AUTHCTL_BINARY=$program AUTHCTL_TEST_LIMIT=600 \
   swift test --skip-build "$@" "${skips[@]}" </dev/null >"$log" 2>&1 || status=$?
 grep -aE '^✘|error:' "$log" || true
 grep -aE 'Test run with' "$log" || fail "no test has run: $log"
-# What AddressSanitizer says of itself, where a test lets it not find the bounds of the stack.
+# AddressSanitizer says so of itself where a test keeps it from finding the bounds of the stack.
 grep -sLv '__asan_handle_no_return\|^False positive\|^For details' "$folder"/reports/* | xargs -r rm -- || true
 reports=("$folder"/reports/*)
 [ -e "${reports[0]}" ] || reports=()

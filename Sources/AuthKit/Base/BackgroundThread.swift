@@ -2,8 +2,7 @@ internal import CSystem
 internal import Glibc
 
 /// Work that starts on a separate thread, before its result is needed. What it uses belongs to that
-/// thread until `wait` returns; that thread also releases it, so that nothing but `wait` orders the
-/// two.
+/// thread until `wait` returns. The work itself is released there, too.
 final class BackgroundThread {
   private final class Work {
     let run: () -> Void
