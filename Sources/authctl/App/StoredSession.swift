@@ -27,8 +27,8 @@ struct StoredSession {
   /// How an authorization server signed it in, and the scope that it granted.
   var grant: String?
   var scope: String?
-  /// The origins that may receive its token; empty if it cannot be read.
-  private(set) var requestOrigins: [Origin] = []
+  /// The session itself; nil if it cannot be read.
+  private(set) var session: Session?
   private let store: StoreName
 
   /// Returns the stored sessions of one profile or all, default first, without unlocking anything.
@@ -86,8 +86,8 @@ struct StoredSession {
       state = .expired
       return
     }
-    requestOrigins = session.requestOrigins
-    origin = origin ?? requestOrigins.first?.description
+    self.session = session
+    origin = origin ?? session.requestOrigins.first?.description
     expiresAt = session.expiresAt
     secondsLeft = session.secondsLeft(now: Clock.now())
     isRefreshable = session.isRenewable

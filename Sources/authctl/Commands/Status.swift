@@ -76,28 +76,27 @@ struct Status: Command {
   }
 
   private func checkStatus(_ app: App) throws(Failure) -> Int32 {
-    let rows: [StoredSession]
-    let origin: Origin?
     do throws(Failure) {
       // The session that a request would use.
       let profile = try app.isWithoutAPI() ? nil : try app.choose().profile
-      rows = try StoredSession.all(
+      let rows = try StoredSession.all(
         app, profile: profile?.name, account: profile.flatMap(app.namedAccount)?.name)
       if let profile, rows.count > 1, !rows.contains(where: { $0.state == .locked }) {
         throw app.whichAccount(rows.compactMap(\.account), of: profile)
       }
-      origin = try profile.map { profile throws(Failure) in
-        try WebURL(profile.url, from: .person).origin
+      guard let row = rows.first else { return Failure.Kind.notSignedIn.exitCode }
+      if let profile, let session = row.session {
+        let keeper = try app.localKeeper(for: profile, mayPrompt: false)
+        try keeper.check(keeper.api.base, for: session)
       }
+      return exitCode(of: row)
     } catch {
       if error.kind == .usage { throw error }
       return error.kind.exitCode
     }
-    guard let row = rows.first else { return Failure.Kind.notSignedIn.exitCode }
-    // The profile names another API than at sign-in: no request would send this token (rule A2).
-    if let origin, !row.requestOrigins.isEmpty, !row.requestOrigins.contains(origin) {
-      return Failure.Kind.originRefused.exitCode
-    }
+  }
+
+  private func exitCode(of row: StoredSession) -> Int32 {
     switch row.state {
     case .locked: return Failure.Kind.storeLocked.exitCode
     case .refreshable: return 0

@@ -140,6 +140,12 @@ import Testing
       #expect(try await box.run("get", "/me").status == 13)
       #expect(try await box.run("status", "--check").status == 13)
       #expect(try await box.run("profile", "set", "shop", "url=\(shop.url)").status == 0)
+      // Nor on another way than that of the sign-in.
+      let proxy = "network.proxy=http://127.0.0.1:9"
+      #expect(try await box.run("profile", "set", "shop", proxy).status == 0)
+      #expect(try await box.run("get", "/me").status == 13)
+      #expect(try await box.run("status", "--check").status == 13)
+      #expect(try await box.run("profile", "set", "shop", "--unset", "network.proxy").status == 0)
       // The account of the profile counts, not the one that has ended.
       try await shop.age(Shop.grace, ended: 10)
       #expect(try await box.run("status", "--check").status == 0)

@@ -233,22 +233,30 @@ struct BusMonitor {
 }
 
 extension Sandbox {
-  /// Starts authctl without sampling its command line: a hundred samplers would use both cores.
+  /// Starts authctl as one of many: it gives way to the tests beside it, and nothing samples its
+  /// command line, for which a hundred samplers would use both cores.
   func startUnsampled(
     _ arguments: [String], stdin: String? = nil, env: [String: String?] = [:]
   ) throws -> Child {
     let child = try spawn(
       Launch(
         command: [try Built.authctl()] + arguments, environment: environment(env),
-        directory: home, stdin: stdin.map { Array($0.utf8) }, limit: 5 * Sandbox.limit,
+        directory: home, stdin: stdin.map { Array($0.utf8) }, limit: Self.crowdLimit,
         isSampled: false))
     remember(child, mayPrint: [])
+    setpriority(__priority_which_t(PRIO_PROCESS.rawValue), id_t(child.pid), 19)
     return child
   }
 
-  /// Lets each of many processes wait as long as all of them take on one busy processor.
+  /// How many seconds each of many processes may take on one busy processor, where all others
+  /// come first.
+  static let crowdLimit = 5 * limit
+
+  /// Lets each of many processes wait for the keyring and its lock as long as it may take.
   func allowCrowd() throws {
-    try write("config/authctl/config.toml", "store_timeout = 300\nlock_timeout = 300\n")
+    let seconds = Self.crowdLimit
+    try write(
+      "config/authctl/config.toml", "store_timeout = \(seconds)\nlock_timeout = \(seconds)\n")
   }
 
   /// Unlocks the default collection without a prompt.
