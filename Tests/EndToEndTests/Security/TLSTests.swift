@@ -126,7 +126,8 @@ struct TLSTests {
         #expect(run.status == 0 && run.stdout == TLSServer.page && run.stderr.isEmpty, "\(run)")
       }
       let batch = try await box.run(
-        command + ["batch", "--unordered"],
+        // The server takes one connection after the other.
+        command + ["batch", "--unordered", "--connect-timeout", "60"],
         stdin: (1...9).map { "{\"id\":\($0),\"url\":\"/page\"}\n" }.joined(), env: Self.env,
         program: "/usr/bin/unshare")
       #expect(batch.status == 0 && batch.stderr.isEmpty, "\(batch)")

@@ -221,15 +221,15 @@ import Testing
       shop.box.stopKeyring()
       for command in ["get /me", "status", "whoami --offline", "logout"] {
         let run = try await shop.box.run(
-          command.split(separator: " ").map(String.init) + ["--store-timeout", "1s"])
+          command.split(separator: " ").map(String.init) + ["--store-timeout", "3s"])
         #expect(
-          run.stderr.hasPrefix("authctl: the keyring did not answer within 1 s\n"),
+          run.stderr.hasPrefix("authctl: the keyring did not answer within 3 s\n"),
           "\(command): \(run.stderr)")
         #expect(run.hasErrorForm)
         #expect(run.stdout == "")
         #expect(run.status == 12)
       }
-      let login = try await shop.login("--store-timeout", "1s")
+      let login = try await shop.login("--store-timeout", "3s")
       #expect(login.status == 12)
       // The connection starts before options are read; a command that fails before it uses the
       // store does not wait for it.
