@@ -19,6 +19,8 @@
   let paths = [["url"], ["login", "path"], ["a"], ["a", "b"], ["é", ""]]
   let known = Array(tree.path(of: (choice / 2) % tree.nodes.count).prefix(2))
   let path = choice % 2 == 0 && !known.isEmpty ? known : paths[choice / 2 % paths.count]
+  // A number also finds the element of an array, which no key of a profile does.
+  guard path.allSatisfy({ Int($0) == nil }) else { return }
   let edited = try sure("the value is TOML") { try TOMLEdit.setting(value, at: path, in: tree) }
   if let edited {
     let new = try sure("the result is TOML") { try TOMLParser.parse(edited) }

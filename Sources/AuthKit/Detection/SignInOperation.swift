@@ -76,7 +76,7 @@ struct SignInOperation {
       guard field.key != userField, field.key != passwordField else { continue }
       if !RecipeReader.isSecretName(field.key), let value = Self.constant(of: field.value) {
         body.append((field.key, value))
-      } else if field.key.utf8.allSatisfy(Template.isNameByte) {
+      } else if Template.isPlainName(field.key.utf8) {
         body.append((field.key, .string("{field.\(field.key)}")))
       }
     }

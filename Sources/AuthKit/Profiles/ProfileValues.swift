@@ -293,7 +293,7 @@ struct ProfileValues {
   func kept(_ key: String) throws(Failure) -> [Extraction] {
     var kept: [Extraction] = []
     for (name, text) in try textMembers(key) ?? [] {
-      guard !name.isEmpty, name.utf8.allSatisfy(Template.isNameByte) else {
+      guard Template.isPlainName(name.utf8) else {
         throw failure(
           key, name, "is not a valid name", hint: "use letters, digits, dots, _ and -")
       }

@@ -167,8 +167,7 @@ package struct Template: Sendable {
     if plainNames.contains(name) { return name }
     for prefix in ["session.", "field.", "taken.", "vars."]
     where text.utf8.starts(with: prefix.utf8) {
-      let rest = text.utf8.dropFirst(prefix.utf8.count)
-      if !rest.isEmpty, rest.allSatisfy(Self.isNameByte) { return name }
+      if isPlainName(text.utf8.dropFirst(prefix.utf8.count)) { return name }
     }
     throw Failure(
       .usage, "unknown placeholder {\(DisplayText.oneLine(text, limit: 40))}",
@@ -178,7 +177,12 @@ package struct Template: Sendable {
         + "{{ is a literal brace")
   }
 
-  /// Whether a name after `session.`, `field.` and so on may have `byte`: letters, digits, `_-.`.
+  /// Whether a name may stand after `session.`, `field.` and so on.
+  static func isPlainName(_ name: some Collection<UInt8>) -> Bool {
+    !name.isEmpty && name.allSatisfy(isNameByte)
+  }
+
+  /// Whether such a name may have `byte`: letters, digits, `_-.`.
   static func isNameByte(_ byte: UInt8) -> Bool {
     byte.isLetterOrDigit || "_-.".utf8.contains(byte)
   }
