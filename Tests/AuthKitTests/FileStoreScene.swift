@@ -37,7 +37,7 @@ enum FileStoreScene {
     }
 
     func file(_ profile: String, _ account: String, _ suffix: String = "sealed") throws -> String {
-      try sessions + "/" + FileLock.fileName(profile: profile, account: account) + "." + suffix
+      try sessions + "/" + SessionLocks.fileName(profile: profile, account: account) + "." + suffix
     }
 
     func files() -> [String] {

@@ -239,6 +239,6 @@ package final class BodyFile {
     Failure(
       .failed,
       "\(option): cannot read \(DisplayText.oneLine(path)): "
-        + String(cString: strerror(reason)).asciiLowercased)
+        + SystemError(reason).reason)
   }
 }

@@ -120,7 +120,7 @@ package struct HTTPOptions {
     guard let path else { return nil }
     var status = stat()
     guard access(path, R_OK) == 0, stat(path, &status) == 0 else {
-      throw unfit(path, source, String(cString: strerror(errno)).asciiLowercased)
+      throw unfit(path, source, SystemError(errno).reason)
     }
     guard status.st_mode & S_IFMT != S_IFDIR else { throw unfit(path, source, "is a directory") }
     guard status.st_size > 0 || status.st_mode & S_IFMT != S_IFREG else {
@@ -132,7 +132,7 @@ package struct HTTPOptions {
   private static func folder(_ path: String?, _ source: String) throws(Failure) -> String? {
     guard let path else { return nil }
     guard let folder = opendir(path) else {
-      throw unfit(path, source, String(cString: strerror(errno)).asciiLowercased)
+      throw unfit(path, source, SystemError(errno).reason)
     }
     defer { closedir(folder) }
     // Every folder has two entries: `.` and `..`.

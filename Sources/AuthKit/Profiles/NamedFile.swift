@@ -38,7 +38,7 @@ enum NamedFile {
     let shown = "\(key): \(DisplayText.oneLine(path))"
     let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
     guard descriptor >= 0 else {
-      throw Failure(.failed, "\(shown): \(String(cString: strerror(errno)))")
+      throw Failure(.failed, "\(shown): \(SystemError(errno).reason)")
     }
     defer { close(descriptor) }
     var status = stat()

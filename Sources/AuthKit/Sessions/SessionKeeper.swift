@@ -6,8 +6,7 @@ package final class SessionKeeper {
   package let api: RecipeClient
   /// The store of the sessions.
   package let store: any SessionStore
-  private let lockFolder: String
-  private let lockTimeout: Double
+  private let locks: SessionLocks
   let clock: () -> Timestamp
   let redactor: Redactor
   let warn: (String) -> Void
@@ -26,17 +25,13 @@ package final class SessionKeeper {
 
   var profile: Profile { api.profile }
 
-  /// - Parameters:
-  ///   - lockFolder: a folder below the state folder, whatever the environment.
-  ///   - lockTimeout: seconds.
   package init(
-    api: RecipeClient, store: any SessionStore, lockFolder: String, lockTimeout: Double,
-    redactor: Redactor, clock: @escaping () -> Timestamp, warn: @escaping (String) -> Void
+    api: RecipeClient, store: any SessionStore, locks: SessionLocks, redactor: Redactor,
+    clock: @escaping () -> Timestamp, warn: @escaping (String) -> Void
   ) {
     self.api = api
     self.store = store
-    self.lockFolder = lockFolder
-    self.lockTimeout = lockTimeout
+    self.locks = locks
     self.clock = clock
     self.redactor = redactor
     self.warn = warn
@@ -66,8 +61,7 @@ package final class SessionKeeper {
   }
 
   func locked<R>(_ account: String, _ work: () throws(Failure) -> R) throws(Failure) -> R {
-    try FileLock.hold(
-      folder: lockFolder, profile: profile.name, account: account, timeout: lockTimeout, work)
+    try locks.hold(profile: profile.name, account: account, work)
   }
 
   /// Writes the cookies or rotated values of an answer, unless the stored session is a different

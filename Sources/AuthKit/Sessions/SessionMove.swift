@@ -22,22 +22,19 @@ package struct SessionMove {
 
   private let source: any SessionStore
   private let target: any SessionStore
-  private let lockFolder: String
-  private let lockTimeout: Double
+  private let locks: SessionLocks
   private let redactor: Redactor
 
   /// - Parameters:
-  ///   - lockFolder: the lock folder of every `SessionKeeper`.
-  ///   - lockTimeout: seconds.
+  ///   - locks: those of every `SessionKeeper`.
   ///   - redactor: learns the secrets.
   package init(
-    from source: any SessionStore, to target: any SessionStore, lockFolder: String,
-    lockTimeout: Double, redactor: Redactor
+    from source: any SessionStore, to target: any SessionStore, locks: SessionLocks,
+    redactor: Redactor
   ) {
     self.source = source
     self.target = target
-    self.lockFolder = lockFolder
-    self.lockTimeout = lockTimeout
+    self.locks = locks
     self.redactor = redactor
   }
 
@@ -49,9 +46,7 @@ package struct SessionMove {
   package func move(
     profile: String, account: String, origin: String?
   ) throws(Failure) -> Outcome {
-    try FileLock.hold(
-      folder: lockFolder, profile: profile, account: account, timeout: lockTimeout
-    ) { () throws(Failure) in
+    try locks.hold(profile: profile, account: account) { () throws(Failure) in
       guard let payload = try source.read(profile: profile, account: account) else { return .gone }
       // A damaged session stays where it is.
       let session = try self.session(payload, profile, account)

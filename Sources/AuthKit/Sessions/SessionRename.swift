@@ -6,26 +6,23 @@ package struct SessionRename {
   private let store: any SessionStore
   private let old: String
   private let new: String
-  private let lockFolder: String
-  private let lockTimeout: Double
+  private let locks: SessionLocks
   private let redactor: Redactor
 
   /// - Parameters:
   ///   - store: the store of the sessions.
   ///   - old: the name of the profile so far.
   ///   - new: its new name.
-  ///   - lockFolder: the lock folder of every `SessionKeeper`.
-  ///   - lockTimeout: seconds.
+  ///   - locks: those of every `SessionKeeper`.
   ///   - redactor: learns the secrets.
   package init(
-    in store: any SessionStore, from old: String, to new: String, lockFolder: String,
-    lockTimeout: Double, redactor: Redactor
+    in store: any SessionStore, from old: String, to new: String, locks: SessionLocks,
+    redactor: Redactor
   ) {
     self.store = store
     self.old = old
     self.new = new
-    self.lockFolder = lockFolder
-    self.lockTimeout = lockTimeout
+    self.locks = locks
     self.redactor = redactor
   }
 
@@ -40,20 +37,13 @@ package struct SessionRename {
   ///
   /// - Throws: `timeout` when a lock is not free in time; as `check`. The old item then stays.
   package func move(_ account: String) throws(Failure) {
-    try locked(old, account) { () throws(Failure) in
-      try locked(new, account) { () throws(Failure) in
+    try locks.hold(profile: old, account: account) { () throws(Failure) in
+      try locks.hold(profile: new, account: account) { () throws(Failure) in
         guard let session = try session(of: old, account) else { return }
         if try !isMoved(session) { try write(session) }
         _ = try store.delete(profile: old, account: account)
       }
     }
-  }
-
-  private func locked<R>(
-    _ profile: String, _ account: String, _ work: () throws(Failure) -> R
-  ) throws(Failure) -> R {
-    try FileLock.hold(
-      folder: lockFolder, profile: profile, account: account, timeout: lockTimeout, work)
   }
 
   /// Returns whether an interrupted move has written the session, which may have been renewed since.

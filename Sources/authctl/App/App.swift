@@ -141,14 +141,15 @@ final class App {
     return PathCache(folder: folder + "/paths")
   }
 
-  /// The folder of session locks.
-  func lockFolder() -> String { stateFolder() + "/locks" }
-
-  /// The seconds to wait for a session's lock.
-  func lockTimeout() throws(Failure) -> Double {
+  /// The locks of sessions, with the seconds to wait of `--lock-timeout` or `config.toml`.
+  func locks() throws(Failure) -> SessionLocks {
     let configured = try config().lockTimeout
-    return globals.lockTimeout?.seconds ?? configured ?? 60
+    return SessionLocks(
+      folder: lockFolder, timeout: globals.lockTimeout?.seconds ?? configured ?? 60)
   }
+
+  /// The folder of session locks.
+  var lockFolder: String { stateFolder() + "/locks" }
 
   /// Whether authctl may ask: there is a terminal, and neither option nor variable forbids it.
   var mayAsk: Bool { !globals.noInput && !isOn(.noInput) && Terminal.isThere }
@@ -222,9 +223,8 @@ final class App {
     let keeper = SessionKeeper(
       api: RecipeClient(
         profile: profile, base: base, http: http, redactor: redactor, clock: Clock.now),
-      store: store,
-      lockFolder: lockFolder(), lockTimeout: try lockTimeout(),
-      redactor: redactor, clock: Clock.now, warn: { [console] in console.warn($0) })
+      store: store, locks: try locks(), redactor: redactor, clock: Clock.now,
+      warn: { [console] in console.warn($0) })
     keeper.runCommand = { [environment] (kept, seconds) throws(Failure) in
       try SecretCommand.first(
         kept.isPassword ? .password : .subjectToken, of: kept.command.text,

@@ -66,9 +66,9 @@ struct ProfileRemove: Command {
       Logout.report(name, try keeper.end(account, requireRevocation: false), app)
     } else {
       // Delete it under the lock: a running renewal would write it back.
-      _ = try FileLock.hold(
-        folder: app.lockFolder(), profile: name, account: account, timeout: try app.lockTimeout()
-      ) { () throws(Failure) in try store.delete(profile: name, account: account) }
+      _ = try app.locks().hold(profile: name, account: account) { () throws(Failure) in
+        try store.delete(profile: name, account: account)
+      }
     }
   }
 }

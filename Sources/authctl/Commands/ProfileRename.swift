@@ -27,8 +27,7 @@ struct ProfileRename: Command {
     for store in [chosen] + (try app.otherStores(than: chosen)) {
       let accounts = try accounts(in: store, app)
       let sessions = SessionRename(
-        in: store, from: name, to: newName, lockFolder: app.lockFolder(),
-        lockTimeout: try app.lockTimeout(), redactor: app.redactor)
+        in: store, from: name, to: newName, locks: try app.locks(), redactor: app.redactor)
       // Nothing changes before all sessions are known to be readable.
       for account in accounts { try sessions.check(account) }
       moves.append((sessions, accounts))

@@ -88,8 +88,7 @@ struct StoreMigrate: Command {
     _ items: [SessionItem], from source: any SessionStore, to target: any SessionStore, _ app: App
   ) throws(Failure) -> [Row] {
     let move = SessionMove(
-      from: source, to: target, lockFolder: app.lockFolder(),
-      lockTimeout: try app.lockTimeout(), redactor: app.redactor)
+      from: source, to: target, locks: try app.locks(), redactor: app.redactor)
     return items.map { item in
       do throws(Failure) {
         guard let profile = item.profile, let account = item.account else {

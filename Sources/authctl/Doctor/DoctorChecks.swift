@@ -86,8 +86,7 @@ struct DoctorChecks {
     func hold(
       _ timeout: Double, _ work: () throws(Failure) -> Bool
     ) throws(Failure) -> Bool {
-      try FileLock.hold(
-        folder: folder, profile: "", account: "doctor", timeout: timeout, work)
+      try SessionLocks(folder: folder, timeout: timeout).hold(profile: "", account: "doctor", work)
     }
     return try hold(5) { () throws(Failure) in
       do throws(Failure) { return try hold(0) { () throws(Failure) in false } } catch {

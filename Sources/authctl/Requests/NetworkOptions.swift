@@ -156,7 +156,8 @@ struct NetworkOptions: ParsableArguments {
       }
       guard access(certificate, R_OK) == 0 else {
         throw Failure(
-          .failed, "--cert: cannot read \(DisplayText.oneLine(certificate)): \(File.reason())")
+          .failed,
+          "--cert: cannot read \(DisplayText.oneLine(certificate)): \(SystemError(errno).reason)")
       }
       // Without --key, this file holds the key too.
       if key == nil {
@@ -172,7 +173,8 @@ struct NetworkOptions: ParsableArguments {
     guard let pinnedKey else { return nil }
     guard pinnedKey.utf8.starts(with: "sha256//".utf8) || access(pinnedKey, R_OK) == 0 else {
       throw Failure(
-        .failed, "--pinnedpubkey: cannot read \(DisplayText.oneLine(pinnedKey)): \(File.reason())",
+        .failed,
+        "--pinnedpubkey: cannot read \(DisplayText.oneLine(pinnedKey)): \(SystemError(errno).reason)",
         hint: "write sha256//BASE64 or the name of a PEM or DER file")
     }
     return pinnedKey

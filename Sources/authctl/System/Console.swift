@@ -138,7 +138,7 @@ final class Console {
     guard code != 0 else { return }
     if code == EPIPE { Self.dieOfBrokenPipe() }
     throw Failure(
-      .failed, "cannot write to standard output: \(String(cString: strerror(code)))")
+      .failed, "cannot write to standard output: \(SystemError(code).reason)")
   }
 
   // MARK: Standard error

@@ -16,7 +16,7 @@ enum File {
   static func text(_ path: String, option: String) throws(Failure) -> String {
     let descriptor = path == "-" ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC)
     func unreadable(_ error: SystemError) -> Failure {
-      Failure(.failed, "\(option): cannot read \(DisplayText.oneLine(path)): \(reason(error))")
+      Failure(.failed, "\(option): cannot read \(DisplayText.oneLine(path)): \(error.reason)")
     }
     guard descriptor >= 0 else { throw unreadable(SystemError(errno)) }
     defer { if path != "-" { close(descriptor) } }
@@ -37,11 +37,6 @@ enum File {
   static func exists(_ path: String) -> Bool {
     var status = stat()
     return lstat(path, &status) == 0
-  }
-
-  /// Returns the text of `error`, by default of errno, in lower case.
-  static func reason(_ error: SystemError = SystemError(errno)) -> String {
-    error.reason.lowercased()
   }
 }
 
@@ -66,7 +61,9 @@ final class PrivateOutput {
     guard descriptor >= 0 else {
       throw Failure(
         .failed,
-        "\(name): " + (errno == ELOOP ? "it is a symbolic link" : "cannot write: \(File.reason())"))
+        "\(name): "
+          + (errno == ELOOP
+            ? "it is a symbolic link" : "cannot write: \(SystemError(errno).reason)"))
     }
     var status = stat()
     guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return }
@@ -74,7 +71,7 @@ final class PrivateOutput {
       throw Failure(.failed, "\(name): it belongs to another user")
     }
     guard fchmod(descriptor, 0o600) == 0, ftruncate(descriptor, 0) == 0 else {
-      throw Failure(.failed, "\(name): cannot write: \(File.reason())")
+      throw Failure(.failed, "\(name): cannot write: \(SystemError(errno).reason)")
     }
   }
 
@@ -85,7 +82,7 @@ final class PrivateOutput {
       try bytes.withUnsafeBufferPointer { (buffer) throws(SystemError) in
         try Descriptor.write(UnsafeRawBufferPointer(buffer), to: descriptor)
       }
-    } catch { throw Failure(.failed, "\(name): cannot write: \(File.reason(error))") }
+    } catch { throw Failure(.failed, "\(name): cannot write: \(error.reason)") }
   }
 }
 
@@ -154,7 +151,7 @@ final class OutputFile {
     _ path: String, _ error: SystemError, _ option: String = "-o"
   ) -> Failure {
     Failure(
-      .failed, "\(option): cannot write \(DisplayText.oneLine(path)): \(File.reason(error))")
+      .failed, "\(option): cannot write \(DisplayText.oneLine(path)): \(error.reason)")
   }
 
   /// Returns the failure of `-O` for an existing file.

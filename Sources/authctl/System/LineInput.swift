@@ -69,7 +69,7 @@ struct LineInput {
     let count = read(STDIN_FILENO, &chunk, chunk.count)
     if count < 0 {
       if errno == EINTR || errno == EAGAIN { return }
-      throw Failure(.failed, "cannot read standard input: \(File.reason())")
+      throw Failure(.failed, "cannot read standard input: \(SystemError(errno).reason)")
     }
     isAtEnd = count == 0
     bytes += chunk[..<count]

@@ -77,7 +77,7 @@ final class LoopbackListener {
   private static func taken(_ host: String, _ port: UInt16) -> Failure {
     Failure(
       .failed,
-      "cannot listen on \(host):\(port) for the browser (\(String(cString: strerror(errno))))",
+      "cannot listen on \(host):\(port) for the browser (\(SystemError(errno).reason))",
       hint: "use --no-browser to sign in without a port")
   }
 
@@ -133,7 +133,7 @@ final class LoopbackListener {
     for listener in listeners where Glibc.listen(listener, 16) != 0 {
       throw Failure(
         .failed,
-        "cannot listen on \(authority) for the browser (\(String(cString: strerror(errno))))",
+        "cannot listen on \(authority) for the browser (\(SystemError(errno).reason))",
         hint: "--no-browser needs no port")
     }
   }

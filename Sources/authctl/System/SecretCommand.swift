@@ -173,7 +173,7 @@ struct SecretCommand {
     var child: pid_t = 0
     let code = posix_spawn(&child, "/bin/sh", &actions, &attributes, arguments, variables)
     guard code == 0 else {
-      throw Failure(.failed, "\(option): cannot start /bin/sh: \(String(cString: strerror(code)))")
+      throw Failure(.failed, "\(option): cannot start /bin/sh: \(SystemError(code).reason)")
     }
     return child
   }
@@ -189,7 +189,7 @@ private final class Pipe {
   init() throws(Failure) {
     var ends: [Int32] = [-1, -1]
     guard pipe(&ends) == 0 else {
-      throw Failure(.failed, "cannot open a pipe: \(String(cString: strerror(errno)))")
+      throw Failure(.failed, "cannot open a pipe: \(SystemError(errno).reason)")
     }
     readEnd = ends[0]
     writeEnd = ends[1]

@@ -43,7 +43,7 @@ final class SignalRelay {
   /// - Throws: `failed` when there is no pipe.
   init(_ numbers: [Int32]) throws(Failure) {
     guard let wakePipe else {
-      throw Failure(.failed, "cannot open a pipe: \(String(cString: strerror(errno)))")
+      throw Failure(.failed, "cannot open a pipe: \(SystemError(errno).reason)")
     }
     readEnd = wakePipe.readEnd
     // The handler may not be the first to use it: a global value is created at its first use.

@@ -138,7 +138,7 @@ final class Terminal {
 
   private func unusable(_ reason: String) -> Failure {
     Failure(
-      .failed, "cannot ask on this terminal: \(reason) (\(String(cString: strerror(errno))))",
+      .failed, "cannot ask on this terminal: \(reason) (\(SystemError(errno).reason))",
       hint: "use an option, such as --password-stdin")
   }
 
@@ -162,7 +162,7 @@ final class Terminal {
       throw Failure(.inputNeeded, "no \(name) was given")
     case .error(EINTR), .error(EAGAIN): return false
     case .error(let code):
-      throw Failure(.failed, "cannot read from the terminal: \(String(cString: strerror(code)))")
+      throw Failure(.failed, "cannot read from the terminal: \(SystemError(code).reason)")
     }
   }
 

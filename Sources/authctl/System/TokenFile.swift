@@ -142,7 +142,7 @@ final class TokenFile {
     _ path: String, _ error: SystemError = SystemError(errno)
   ) -> Failure {
     Failure(
-      .failed, "cannot write \(DisplayText.oneLine(path)): \(File.reason(error))",
+      .failed, "cannot write \(DisplayText.oneLine(path)): \(error.reason)",
       hint: "use --token-dir DIR with another folder")
   }
 

@@ -358,7 +358,7 @@ import Testing
           "-c", "\"$0\" \(words) >/dev/full", try Built.authctl(), program: "/bin/sh")
         #expect(run.status == 1, "\(words)")
         #expect(
-          run.stderr == "authctl: cannot write to standard output: No space left on device\n")
+          run.stderr == "authctl: cannot write to standard output: no space left on device\n")
       }
     }
   }

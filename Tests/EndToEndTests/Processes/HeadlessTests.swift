@@ -222,8 +222,8 @@ import Testing
           "profile default": noProfile, "logout": noProfile,
           "profile list": .works("", err: "No profiles.\nhint: authctl login URL\n"),
           "profile add": .says(
-            1, "cannot create the folder /.config: Permission denied", hint: elsewhere),
-          "login URL": .says(1, "cannot write to /: Permission denied", hint: elsewhere),
+            1, "cannot create the folder /.config: permission denied", hint: elsewhere),
+          "login URL": .says(1, "cannot write to /: permission denied", hint: elsewhere),
           "authctl": .works,
         ].merging(Self.noCredential) { $1 }, others: nowhere)
     }
@@ -235,7 +235,7 @@ import Testing
       try await Self.check(
         place, env: ["AUTHCTL_CONFIG_DIR": place.config, "AUTHCTL_STORE": "plaintext"],
         before: Headless.asStranger,
-        Self.unwritable(place, "Permission denied").merging(
+        Self.unwritable(place, "permission denied").merging(
           Self.unwritableStore(
             place, "cannot use /.local: permission denied",
             locks: "/.local/state/authctl/locks")
@@ -260,7 +260,7 @@ import Testing
       try await Self.check(
         place, env: ["AUTHCTL_CONFIG_DIR": place.config, "AUTHCTL_TOKEN": token],
         before: Headless.asStranger,
-        Self.busless(place).merging(Self.unwritable(place, "Permission denied")) { $1 }.merging([
+        Self.busless(place).merging(Self.unwritable(place, "permission denied")) { $1 }.merging([
           "login": serves("shop"), "login asking": serves("shop"), "login URL": serves("other"),
           "register": Self.noBus, "status": Self.noBus, "store unlock": Self.noBus,
           "authctl": Self.noBus, "logout --all": Self.noBus, "logout": logout,

@@ -129,7 +129,7 @@ import Testing
       let run = try await Self.run(
         ["profile", "import", "new", path], fault: "readlink:error=EACCES",
         at: [files.box.configHome], in: files.box, env: files.env)
-      #expect(run.stderr == "authctl: cannot read \(path): Permission denied\n")
+      #expect(run.stderr == "authctl: cannot read \(path): permission denied\n")
       #expect(run.stdout == "" && run.status == 1)
     }
   }

@@ -104,7 +104,7 @@ import Testing
       chmod(own, 0o600)
       Self.isOpen(try await unlock(own, [:]), "0600")
       let closed = try box.write("closed", Self.key, mode: 0o600)
-      Self.isRefused(try await unlock(closed, [:]), "\(closed): Permission denied")
+      Self.isRefused(try await unlock(closed, [:]), "\(closed): permission denied")
     }
   }
 

@@ -232,7 +232,7 @@ import Testing
           detail: "AUTHCTL_STORE_KEY_FILE and AUTHCTL_STORE_PASSPHRASE cannot be used together"),
         Row(
           env: ["AUTHCTL_STORE_KEY_FILE": "/nowhere"], result: "fail",
-          detail: "AUTHCTL_STORE_KEY_FILE: /nowhere: No such file or directory"),
+          detail: "AUTHCTL_STORE_KEY_FILE: /nowhere: no such file or directory"),
       ]
       for row in rows {
         let run = try await files.run("store", "test", "--json", env: row.env)

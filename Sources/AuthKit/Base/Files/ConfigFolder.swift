@@ -223,7 +223,6 @@ enum ConfigFolder {
   }
 
   private static func failure(_ message: String, _ code: Int32) -> Failure {
-    let reason = strerror(code).map { String(cString: $0) } ?? "error \(code)"
-    return Failure(.failed, "\(message): \(reason)")
+    Failure(.failed, "\(message): \(SystemError(code).reason)")
   }
 }

@@ -4,8 +4,8 @@ internal import Glibc
 package struct SystemError: Error {
   /// As in errno(3).
   package let number: Int32
-  /// The text of strerror(3), unchanged.
-  package var reason: String { String(cString: strerror(number)) }
+  /// The text of strerror(3) in lower case, as it stands after a colon.
+  package var reason: String { String(cString: strerror(number)).asciiLowercased }
 
   package init(_ number: Int32) { self.number = number }
 }

@@ -16,7 +16,7 @@ package struct PrivateFile: ~Copyable {
   ) throws(Failure) {
     descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY)
     guard descriptor >= 0 else {
-      let reason = String(cString: strerror(errno))
+      let reason = SystemError(errno).reason
       throw Failure(kind, "\(option): \(DisplayText.oneLine(path)): \(reason)")
     }
     do throws(Failure) {
@@ -37,7 +37,7 @@ package struct PrivateFile: ~Copyable {
     let shown = "\(option): \(DisplayText.oneLine(path))"
     var status = stat()
     guard fstat(descriptor, &status) == 0 else {
-      throw Failure(.usage, "\(shown): \(String(cString: strerror(errno)))")
+      throw Failure(.usage, "\(shown): \(SystemError(errno).reason)")
     }
     if status.st_mode & S_IFMT == S_IFDIR { throw Failure(.usage, "\(shown): Is a directory") }
     // `<(...)` and /dev/null have nothing to check; files from systemd, Docker and Kubernetes look

@@ -72,7 +72,7 @@ enum StateFolder {
 
   private static func unusable(_ path: String, _ number: Int32) -> Failure {
     Failure(
-      .failed, "cannot use \(path): \(String(cString: strerror(number)).asciiLowercased)",
+      .failed, "cannot use \(path): \(SystemError(number).reason)",
       hint: "set AUTHCTL_STATE_DIR to another folder")
   }
 }

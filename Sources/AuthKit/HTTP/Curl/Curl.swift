@@ -254,7 +254,7 @@ package final class CurlClient {
       var number = 0
       authctl_curl_get_long(easy, CURLINFO_OS_ERRNO, &number)
       let reason =
-        number > 0 && number < 200 ? String(cString: strerror(Int32(number))) : "could not connect"
+        number > 0 && number < 200 ? SystemError(Int32(number)).reason : "could not connect"
       let socket = receiver.settings.unixSocket.map { " through \(DisplayText.oneLine($0))" } ?? ""
       failure = Failure(.network, "cannot reach \(origin)\(socket): \(reason.asciiLowercased)")
     case CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CONNECT_ERROR, CURLE_SSL_CERTPROBLEM,

@@ -45,12 +45,12 @@ package final class FileStore: SessionStore {
     guard !profile.utf8.contains(0), !account.utf8.contains(0) else {
       throw Failure(.failed, "a name with a NUL byte cannot be stored in a file")
     }
-    return try FileLock.fileName(profile: profile, account: account) + suffix
+    return try SessionLocks.fileName(profile: profile, account: account) + suffix
   }
 
   /// Whether the file name is that of the session.
   func isNamed(_ name: String, after session: SessionKey) throws(Failure) -> Bool {
-    let own = try FileLock.fileName(profile: session.profile, account: session.account) + suffix
+    let own = try SessionLocks.fileName(profile: session.profile, account: session.account) + suffix
     return own.utf8.elementsEqual(name.utf8)
   }
 

@@ -151,7 +151,7 @@ struct SessionFolder: ~Copyable {
   private func failure(_ what: String, _ name: String, _ number: Int32) -> Failure {
     Failure(
       .storeMissing,
-      "\(what) \(place(name)): \(String(cString: strerror(number)).asciiLowercased)",
+      "\(what) \(place(name)): \(SystemError(number).reason)",
       hint: "set AUTHCTL_STATE_DIR to another folder")
   }
 

@@ -148,7 +148,7 @@ package final class StoreKey {
     do throws(SystemError) {
       content = try Descriptor.contents(file.descriptor, limit: Self.longest)
     } catch {
-      throw Failure(.storeLocked, "\(shown): \(error.reason.asciiLowercased)")
+      throw Failure(.storeLocked, "\(shown): \(error.reason)")
     }
     guard !content.withBytes(Self.isLine) else {
       throw Failure(
