@@ -342,7 +342,7 @@ import Testing
       let why = "cannot use \(state)/sessions: read-only file system"
       try await Self.check(
         place, env: env, before: place.readOnly(),
-        Self.unwritable(place, "Read-only file system").merging(
+        Self.unwritable(place, "read-only file system").merging(
           Self.unwritableStore(place, why, locks: state + "/locks")
         ) { $1 }, others: Self.notSignedIn(place))
 
@@ -382,7 +382,7 @@ import Testing
           "AUTHCTL_CONFIG_DIR": place.config, "AUTHCTL_STORE": "plaintext",
           "AUTHCTL_STATE_DIR": state,
         ], before: place.readOnly(writable: state),
-        Self.signedIn(place).merging(Self.unwritable(place, "Read-only file system")) { $1 }
+        Self.signedIn(place).merging(Self.unwritable(place, "read-only file system")) { $1 }
           .merging([
             "login asking": asking, "profile list": .works(Self.list(place, "1", "valid")),
           ]) { $1 }, others: .works)

@@ -85,7 +85,7 @@ import Testing
       let list = try await Self.run(
         ["profile", "list"], fault: "getdents64:error=EIO", at: [profiles], in: files.box,
         env: files.env)
-      #expect(list.stderr == "authctl: cannot read \(profiles): Input/output error\n")
+      #expect(list.stderr == "authctl: cannot read \(profiles): input/output error\n")
       #expect(list.stdout == "" && list.status == 1)
       #expect(try await files.run("get", "/me").stdout == Shop.me)
     }

@@ -94,7 +94,7 @@ import Testing
       #expect(run.status == 1 && run.stdout == "")
       #expect(
         run.stderr == """
-          authctl: cannot listen on localhost:\(squatter.port) for the browser (Address already in use)
+          authctl: cannot listen on localhost:\(squatter.port) for the browser (address already in use)
           hint: use --no-browser to sign in without a port
 
           """)
