@@ -142,6 +142,7 @@ final class Sandbox: Sendable {
           <allow eavesdrop="true"/>
           <allow own="*"/>
         </policy>
+        <limit name="auth_timeout">240000</limit>
       </busconfig>
       """
     try write("keyring/bus.conf", configuration)
