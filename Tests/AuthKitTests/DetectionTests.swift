@@ -250,6 +250,7 @@ func signIns(_ document: OpenAPI?) -> [String] {
       #""servers":[{"url":"https://api.shop.example:8443"}]"#, "", ["https://api.shop.example:8443"]
     ),
     (#""servers":[{"url":"//evil.example/v1"}]"#, "", ["//evil.example/v1"]),
+    (#""servers":[{"url":"/a/..//evil.example/v1"}]"#, "", ["/a/..//evil.example/v1"]),
     (
       #""servers":[{"url":"https://api.shop.example.evil.example"}]"#, "",
       ["https://api.shop.example.evil.example"]

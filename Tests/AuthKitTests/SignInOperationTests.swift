@@ -263,4 +263,16 @@ import Testing
       preset == name || calls.count { $0?.path.plainText != nil } >= paths.count - 1,
       "\(name): \(preset)")
   }
+
+  /// A profile takes no NUL: neither as a name nor as a value.
+  @Test func fieldsWithANUL() throws {
+    let further = #""a\u0000":{"default":"b"},"c":{"default":"d\u0000"},"e":{"default":"f"}"#
+    let schema =
+      #"{"required":["a\u0000","c","e"],"properties":{"username":{},"password":{},\#(further)}}"#
+    let found = try #require(try only(openAPI3(post("/login", schema))))
+    let body = JSONValue.object(found.settings)["login.body"]
+    #expect(
+      body?.serialized()
+        == #"{"username":"{username}","password":"{password}","c":"{field.c}","e":"f"}"#)
+  }
 }

@@ -69,7 +69,10 @@ struct OpenAPI {
     // The first of this origin: descriptions also name test servers.
     var base: String?
     for server in servers {
-      if let resolved = try? url.resolving(server, from: .server), resolved.origin == url.origin {
+      // A path that begins with // names another host in a reference (RFC 3986, section 4.2).
+      if let resolved = try? url.resolving(server, from: .server), resolved.origin == url.origin,
+        URLText.problemOfPathStart(resolved.path, isWhole: true) == nil
+      {
         base = base ?? resolved.path
       } else {
         foreign.append(server)

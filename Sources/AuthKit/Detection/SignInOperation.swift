@@ -74,6 +74,8 @@ struct SignInOperation {
     ]
     for field in operation.fields where operation.required.contains(field.key) {
       guard field.key != userField, field.key != passwordField else { continue }
+      // A profile takes no NUL character.
+      guard !field.key.utf8.contains(0) else { continue }
       if !RecipeReader.isSecretName(field.key), let value = Self.constant(of: field.value) {
         body.append((field.key, value))
       } else if Template.isPlainName(field.key.utf8) {
@@ -89,7 +91,7 @@ struct SignInOperation {
     if case .array(let words)? = schema["enum"], words.count == 1 { values += words }
     return values.first { value in
       switch value {
-      case .string(let text): !text.utf8.contains(UInt8(ascii: "{"))
+      case .string(let text): !text.utf8.contains { $0 == UInt8(ascii: "{") || $0 == 0 }
       case .number: value.double != nil
       case .bool: true
       default: false
