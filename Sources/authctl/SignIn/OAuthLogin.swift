@@ -137,7 +137,11 @@ struct OAuthLogin {
     } catch {
       // The port of authctl's own registration is its own affair: another registration has another.
       guard settings.isRegistered, settings.redirectPort != 0 else { throw error }
-      return try LoopbackListener(host: settings.redirectHost, port: 0)
+      let listener = try LoopbackListener(host: settings.redirectHost, port: 0)
+      app.console.notice(
+        "\(profile.name): port \(settings.redirectPort), which the client is registered for, is not free."
+      )
+      return listener
     }
   }
 

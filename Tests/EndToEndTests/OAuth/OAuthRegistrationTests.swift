@@ -1,22 +1,8 @@
-import Synchronization
 import Testing
 
 /// A server that offers registration needs no client ID (RFC 7591).
 @Suite struct OAuthRegistrationTests {
   private static let oauth = "scope = \"openid read\""
-
-  /// Below the ports that Linux gives to connections: a port that a first sign-in was given could be
-  /// another program's at the second, which then registers anew.
-  private static let ports = Mutex(Int.random(in: 20_000..<30_000))
-
-  /// As `oauth`, for a client whose port stays free.
-  private static func withPort() -> String {
-    let port = ports.withLock { port in
-      port += 1
-      return port
-    }
-    return oauth + "\nredirect_port = \(port)"
-  }
 
   private func keys(_ shop: OAuthShop) -> [String] {
     (shop.box.read("config/authctl/profiles/shop.toml") ?? "").split(separator: "\n")
@@ -27,7 +13,7 @@ import Testing
   }
 
   @Test func onceAndKept() async throws {
-    try await OAuthShop.with(oauth: Self.withPort()) { shop in
+    try await OAuthShop.with(oauth: Self.oauth + OAuthShop.ownPort()) { shop in
       let asked = try await shop.run("login")
       #expect(asked.status == 10 && asked.stdout == "", "\(asked.stderr)")
       // Nobody is there: no client is registered for a sign-in that cannot happen.
@@ -57,7 +43,7 @@ import Testing
   /// can end the registration.
   @Test(arguments: [["client_secret_basic"], ["client_secret_post"]])
   func clientWithASecret(methods: [String]) async throws {
-    try await OAuthShop.with(oauth: Self.withPort()) { shop in
+    try await OAuthShop.with(oauth: Self.oauth + OAuthShop.ownPort()) { shop in
       try await shop.set([
         "auto_approve": .string(OAuthShop.ada), "client_auth": .array(methods.map { .string($0) }),
       ])
@@ -78,7 +64,7 @@ import Testing
   /// Only sessions have the secret: without one, another client is registered before the browser
   /// is opened, as the sign-in could not succeed.
   @Test func theSecretIsGoneAfterALogout() async throws {
-    try await OAuthShop.with(oauth: Self.withPort()) { shop in
+    try await OAuthShop.with(oauth: Self.oauth + OAuthShop.ownPort()) { shop in
       try await shop.set([
         "auto_approve": .string(OAuthShop.ada), "client_auth": ["client_secret_basic"],
       ])
@@ -105,7 +91,7 @@ import Testing
 
   /// A public client stays registered, unless the logout says otherwise (RFC 7592, section 2.3).
   @Test func unregister() async throws {
-    try await OAuthShop.with(oauth: Self.withPort()) { shop in
+    try await OAuthShop.with(oauth: Self.oauth + OAuthShop.ownPort()) { shop in
       try await shop.signIn("--yes")
       #expect(try await shop.run("logout").status == 0)
       let before = keys(shop)
@@ -156,7 +142,7 @@ import Testing
 
   /// The server has lost its clients between the browser and the token request.
   @Test func againWhenTheServerHasForgotten() async throws {
-    try await OAuthShop.with(oauth: Self.withPort()) { shop in
+    try await OAuthShop.with(oauth: Self.oauth + OAuthShop.ownPort()) { shop in
       try await shop.signIn("--yes")
       let before = keys(shop)
       try shop.browser(
@@ -192,7 +178,13 @@ import Testing
       let squatter = try shop.box.recorder(port: port)
       let run = try await shop.run("login")
       #expect(run.status == 0, "\(run.stderr)")
-      #expect(shop.shown(run).hasPrefix("Registering authctl at API as a new client.\n"))
+      #expect(
+        shop.shown(run).hasPrefix(
+          """
+          shop: port \(port), which the client is registered for, is not free.
+          Registering authctl at API as a new client.
+
+          """))
       #expect(squatter.connections.isEmpty)
       #expect(keys(shop).first { $0.hasPrefix("redirect_port") } != line)
     }

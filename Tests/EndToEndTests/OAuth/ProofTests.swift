@@ -144,7 +144,7 @@ import Testing
   /// The server registers only clients with such tokens: the profile says so from then on.
   @Test func registrationThatBinds() async throws {
     try await OAuthShop.with(
-      oauth: "scope = \"openid read\"",
+      oauth: "scope = \"openid read\"" + OAuthShop.ownPort(),
       settings: [
         "auto_approve": .string(OAuthShop.ada), "dpop_required": true,
         "registration": ["dpop_bound_access_tokens": true],

@@ -1,4 +1,5 @@
 import Glibc
+import Synchronization
 import Testing
 
 /// authctl with a profile `shop` whose API an authorization server signs in to: DemoAPI is both.
@@ -28,6 +29,18 @@ struct OAuthShop: Sendable {
       try shop.browser()
       try await shop.set(settings)
       try await body(shop)
+    }
+  }
+
+  /// Below the ports that Linux gives to connections: a port that a first sign-in was given could be
+  /// another program's at the second, which then registers anew.
+  private static let ports = Mutex(Int.random(in: 20_000..<30_000))
+
+  /// Returns the setting of a port for the redirect that no other test uses.
+  static func ownPort() -> String {
+    ports.withLock { port in
+      port += 1
+      return "\nredirect_port = \(port)"
     }
   }
 
