@@ -120,7 +120,8 @@ class ServerHand(Hand):
 
     def expire(self):
         "every access token expired at the server"
+        asked = time.time()
         self.world.ask("POST", "/expire", {})
-        self.times.append(time.time())
+        self.times.append((asked, time.time()))
 
     acts = [expire]

@@ -153,13 +153,14 @@ class Judge:
 
     def check_refusals(self, ended, expiries):
         """The session of a command that ended with 11 had ended, or the server has expired the
-        token that it had just got: `expiries` says when it did."""
+        token that it had just got: `expiries` has when it was asked to and when it answered."""
         for run in self.expired:
             if any(family["account"] == run.account.name and family["at"] <= run.end
                    for family in ended):
                 self.refusals["their session had ended"] += 1
             elif "refused the renewed token too" in run.err and any(
-                    run.start - STORE_DELAY <= expiry <= run.end for expiry in expiries):
+                    asked <= run.end and run.start - STORE_DELAY <= answered
+                    for asked, answered in expiries):
                 self.refusals["their new token was expired at the server"] += 1
             else:
                 self.problems.append(f"{run}: its session had not ended\n    {run.err!r}")

@@ -24,7 +24,10 @@ struct Exec: Command {
   @Option(
     parsing: .unconditionalSingleValue,
     help: ArgumentHelp(
-      "Pass the token in this variable, not in AUTHCTL_TOKEN; a template can add text.",
+      """
+      Pass the token in this variable, not in AUTHCTL_TOKEN. The template is text with \
+      {access_token}, {username} or {session.NAME}.
+      """,
       valueName: "name[=template]"))
   var env: [String] = []
 
