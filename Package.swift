@@ -21,7 +21,7 @@ let strict: [SwiftSetting] = [
   let multiarch = "x86_64-linux-gnu"
 #endif
 let secretHeaders = [
-  "-I/usr/include/libsecret-1", "-I/usr/include/glib-2.0",
+  "-I/usr/include/libsecret-1", "-I/usr/include/gio-unix-2.0", "-I/usr/include/glib-2.0",
   "-I/usr/lib/\(multiarch)/glib-2.0/include", "-I/usr/lib64/glib-2.0/include",
   "-I/usr/lib/glib-2.0/include",
 ]

@@ -43,7 +43,7 @@ for map in Sources/*/include/module.modulemap "$build"/*.build/module.modulemap;
   [ -f "$map" ] && common+=(-Xcc "-fmodule-map-file=$PWD/${map#"$PWD"/}")
 done
 # The headers in Package.swift.
-for folder in /usr/include/{libsecret-1,glib-2.0} /usr/lib{,64,/*-linux-gnu}/glib-2.0/include; do
+for folder in /usr/include/{libsecret-1,gio-unix-2.0,glib-2.0} /usr/lib{,64,/*-linux-gnu}/glib-2.0/include; do
   [ -d "$folder" ] && common+=(-Xcc "-I$folder")
 done
 

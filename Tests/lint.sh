@@ -59,7 +59,7 @@ exit='(\bGlibc\.|(?<![\w.]))(_exit|exit|_Exit|quick_exit)\s*\('
 door 'libcurl is spoken to by these files of one room' "${import}CCurl\\b" \
   Sources/AuthKit/HTTP/Curl/{Curl*,ConnectionAhead}.swift Sources/AuthKit/HTTP/URL/WebURL.swift
 door 'libsecret is spoken to by these files' "${import}CLibsecret\\b" \
-  Sources/AuthKit/Stores/SecretService/SecretService{Bus,Prompt}.swift
+  Sources/AuthKit/Stores/SecretService/{SecretService{Bus,Prompt},BusGate,SessionNegotiation}.swift
 door 'libcrypto is called by these two files' "${import}CCrypto\\b" \
   Sources/AuthKit/Base/{Crypto,SigningKey}.swift
 door 'libjq is called by this one file' "${import}CJQ\\b" \
@@ -147,7 +147,8 @@ keys=$(grep -nHPi '^\s*\[?[\w."]*(command|exec|program)[\w."]*\s*[]=]' \
 
 # README.md, the promises and the rules are one page each, so that readers can search them; generated files and
 # pictures are not read as code.
-large=$(find . \( -path './.*' -o -path ./README.md -o -path ./docs/design.md -o -path ./docs/security.md \) -prune -o \
+large=$(find . \( -path './.*' -o -path ./README.md -o -path ./docs/design.md -o -path ./docs/security.md \
+  -o -path ./packaging/functions.txt \) -prune -o \
   -type f -size +19999c \
   -printf '%P: %s bytes\n')
 [ -z "$large" ] || report 'a file has less than 20 kB' <<<"$large"

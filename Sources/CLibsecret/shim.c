@@ -5,9 +5,7 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 static struct authctl_libsecret table;
 static const struct authctl_libsecret *loaded;
@@ -64,19 +62,57 @@ int authctl_bus_socket(const char *address, GError **error) {
   return descriptor;
 }
 
-GDBusConnection *authctl_bus_connection(int descriptor, GError **error) {
-  GSocket *socket = table.g_socket_new_from_fd(descriptor, error);
-  if (!socket) {
-    close(descriptor);
-    return NULL;
-  }
-  GSocketConnection *stream = table.g_socket_connection_factory_create_connection(socket);
-  const GDBusConnectionFlags flags = G_DBUS_CONNECTION_FLAGS_AUTHENTICATION_CLIENT |
-                                     G_DBUS_CONNECTION_FLAGS_MESSAGE_BUS_CONNECTION;
-  GDBusConnection *connection =
-      table.g_dbus_connection_new_sync((GIOStream *)stream, NULL, flags, NULL, NULL, error);
+// A type like `parent`, except for what `initialize` changes in its class.
+static GType subclass(GType parent, const char *name, GClassInitFunc initialize) {
+  GTypeQuery query;
+  table.g_type_query(parent, &query);
+  return table.g_type_register_static_simple(parent, name, query.class_size, initialize,
+                                             query.instance_size, NULL, (GTypeFlags)0);
+}
+
+typedef bool (*gate_admits)(void *gate, const void *bytes, size_t count);
+typedef gssize (*stream_read)(GInputStream *, void *, gsize, GCancellable *, GError **);
+
+// A GUnixInputStream that asks about all that it reads; its data has the gate.
+static const char gate_name[] = "authctl-gate";
+static gate_admits gate_function;
+static stream_read read_socket;
+static GType gated_type;
+static pthread_once_t gated_type_once = PTHREAD_ONCE_INIT;
+
+static gssize read_gated(GInputStream *stream, void *buffer, gsize count, GCancellable *cancellable,
+                         GError **error) {
+  gssize length = read_socket(stream, buffer, count, cancellable, error);
+  void *gate = table.g_object_get_data((GObject *)stream, gate_name);
+  if (length <= 0 || gate_function(gate, buffer, (size_t)length)) return length;
+  table.g_set_error_literal(error, table.g_io_error_quark(), G_IO_ERROR_MESSAGE_TOO_LARGE,
+                            "the message is too large");
+  return -1;
+}
+
+static void use_gated_read(gpointer class_, gpointer data) {
+  (void)data;
+  read_socket = ((GInputStreamClass *)class_)->read_fn;
+  ((GInputStreamClass *)class_)->read_fn = read_gated;
+}
+
+static void register_gated_type(void) {
+  gated_type = subclass(table.g_unix_input_stream_get_type(), "AuthctlGatedStream", use_gated_read);
+}
+
+GDBusConnection *authctl_bus_connection(int socket, void *gate, gate_admits admits,
+                                        void (*release)(void *gate), GError **error) {
+  gate_function = admits;
+  pthread_once(&gated_type_once, register_gated_type);
+  GObject *input = table.g_object_new(gated_type, "fd", socket, "close-fd", TRUE, NULL);
+  table.g_object_set_data_full(input, gate_name, gate, release);
+  GOutputStream *output = table.g_unix_output_stream_new(socket, FALSE);
+  GIOStream *stream = table.g_simple_io_stream_new((GInputStream *)input, output);
+  GDBusConnection *connection = table.g_dbus_connection_new_sync(
+      stream, NULL, G_DBUS_CONNECTION_FLAGS_MESSAGE_BUS_CONNECTION, NULL, NULL, error);
   table.g_object_unref(stream);
-  table.g_object_unref(socket);
+  table.g_object_unref(output);
+  table.g_object_unref(input);
   return connection;
 }
 
@@ -93,12 +129,8 @@ static void use_plain_constructor(gpointer class_, gpointer data) {
 // ends the process when the bus goes away and can neither be bounded in time nor given an address.
 // A subclass with the constructor of its parent, GDBusProxy, takes the connection that it is given.
 static void register_service_type(void) {
-  GTypeQuery query;
-  GType parent = table.secret_service_get_type();
-  table.g_type_query(parent, &query);
-  service_type = table.g_type_register_static_simple(parent, "AuthctlSecretService",
-                                                     query.class_size, use_plain_constructor,
-                                                     query.instance_size, NULL, (GTypeFlags)0);
+  service_type =
+      subclass(table.secret_service_get_type(), "AuthctlSecretService", use_plain_constructor);
 }
 
 SecretService *authctl_secret_service_new(GDBusConnection *connection, const char *owner,

@@ -19,7 +19,8 @@ final class BackgroundThread {
 
   private init() {}
 
-  /// Starts work that does not end while this thread waits for it; nil if no thread can be created.
+  /// Starts work that this thread must not do itself, as it may never end; nil if no thread can be
+  /// created.
   static func endless(_ work: consuming @escaping () -> Void) -> BackgroundThread? {
     let thread = BackgroundThread()
     return thread.start(work) == nil ? thread : nil

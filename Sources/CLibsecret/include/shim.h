@@ -5,8 +5,12 @@
 #ifndef AUTHCTL_CLIBSECRET_H
 #define AUTHCTL_CLIBSECRET_H
 
+#include <stdbool.h>
+
 // For <libsecret/secret-paths.h>, whose calls take and return D-Bus values.
 #define SECRET_API_SUBJECT_TO_CHANGE 1
+#include <gio/gunixinputstream.h>
+#include <gio/gunixoutputstream.h>
 #include <libsecret/secret.h>
 
 // One line for each function of the table.
@@ -30,11 +34,14 @@
   X(g_main_context_pop_thread_default)                                         \
   X(g_main_context_push_thread_default)                                        \
   X(g_main_context_unref)                                                      \
+  X(g_object_get_data)                                                         \
+  X(g_object_new)                                                              \
+  X(g_object_set_data_full)                                                    \
   X(g_object_unref)                                                            \
-  X(g_socket_connection_factory_create_connection)                             \
+  X(g_set_error_literal)                                                       \
+  X(g_simple_io_stream_new)                                                    \
   X(g_socket_connection_get_socket)                                            \
   X(g_socket_get_fd)                                                           \
-  X(g_socket_new_from_fd)                                                      \
   X(g_source_attach)                                                           \
   X(g_source_destroy)                                                          \
   X(g_source_set_callback)                                                     \
@@ -43,6 +50,8 @@
   X(g_type_class_peek_parent)                                                  \
   X(g_type_query)                                                              \
   X(g_type_register_static_simple)                                             \
+  X(g_unix_input_stream_get_type)                                              \
+  X(g_unix_output_stream_new)                                                  \
   X(g_variant_builder_add_value)                                               \
   X(g_variant_builder_end)                                                     \
   X(g_variant_builder_new)                                                     \
@@ -62,6 +71,7 @@
   X(g_variant_unref)                                                           \
   X(secret_service_decode_dbus_secret)                                         \
   X(secret_service_encode_dbus_secret)                                         \
+  X(secret_service_ensure_session)                                             \
   X(secret_service_ensure_session_sync)                                        \
   X(secret_service_get_session_algorithms)                                     \
   X(secret_service_get_session_dbus_path)                                      \
@@ -91,9 +101,13 @@ const char *_Nonnull authctl_libsecret_path(void);
 // A connection to the bus at `address` as a plain socket, which the caller closes; -1 with `error`.
 int authctl_bus_socket(const char *_Nonnull address, GError *_Nullable *_Nonnull error);
 
-// The D-Bus connection of a client over `socket`, one end of a socketpair(2) whose other end passes
-// on what a bus says. It owns the socket from here on, also when it fails.
-GDBusConnection *_Nullable authctl_bus_connection(int socket, GError *_Nullable *_Nonnull error);
+// The D-Bus connection of a client over `socket`, on which the authentication is over. It owns the
+// socket from here on, also when it fails. `admits` gets all bytes that GDBus reads before GDBus does,
+// on a thread of GDBus; false ends the connection. `release` is called when it gets no more.
+GDBusConnection *_Nullable authctl_bus_connection(
+    int socket, void *_Nonnull gate,
+    bool (*_Nonnull admits)(void *_Nonnull gate, const void *_Nonnull bytes, size_t count),
+    void (*_Nonnull release)(void *_Nullable gate), GError *_Nullable *_Nonnull error);
 
 // A SecretService (a GDBusProxy) that talks to `owner` over `connection`; no message is sent.
 SecretService *_Nullable authctl_secret_service_new(GDBusConnection *_Nonnull connection,

@@ -36,8 +36,8 @@ struct Preload: OptionSet {
       mayAskKeyring || usual.map { $0.profile == nil } == true ? try? profiles.config() : nil
     // The way to the server is the longest.
     let request = usual.flatMap { Self.request($0, environment, profiles, config) }
-    // The session comes first because it is needed first: while libcurl and its thirty libraries
-    // load, no thread can start.
+    // The session comes first because it is needed first, and because the keyring then computes while
+    // the rest is loaded. While libcurl and its thirty libraries load, no thread can start.
     guard mayAskKeyring, let config, config.store == .secretService else {
       let isSealed =
         mayAskKeyring && config?.store == .file || environment[.store] == StoreName.file.rawValue
@@ -49,8 +49,9 @@ struct Preload: OptionSet {
       return Begun(keyring: nil, config: config, request: request)
     }
     let keyring = SecretServiceAhead(
-      busAddress: environment["DBUS_SESSION_BUS_ADDRESS"], timeout: config.storeTimeout,
-      then: loadCurl)
+      busAddress: environment["DBUS_SESSION_BUS_ADDRESS"], timeout: config.storeTimeout)
+    keyring.waitUntilAsked()
+    loadCurl()
     return Begun(keyring: keyring, config: config, request: request)
   }
 

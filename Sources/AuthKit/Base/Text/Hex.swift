@@ -4,7 +4,11 @@ func randomHex(bytes count: Int) -> String { hexDigits(randomBytes(count)) }
 /// Returns `count` random bytes from the kernel (getrandom(2)).
 func randomBytes(_ count: Int) -> [UInt8] {
   var generator = SystemRandomNumberGenerator()
-  return (0..<count).map { _ in UInt8.random(in: 0...255, using: &generator) }
+  var bytes: [UInt8] = []
+  while bytes.count < count {
+    withUnsafeBytes(of: generator.next()) { bytes += $0.prefix(count - bytes.count) }
+  }
+  return bytes
 }
 
 /// Returns `bytes` in lower-case hexadecimal digits.

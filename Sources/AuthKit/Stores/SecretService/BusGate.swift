@@ -1,6 +1,8 @@
+internal import CLibsecret
 internal import Glibc
+internal import Synchronization
 
-/// Passes bytes between the bus and GDBus, and ends the connection when a message is too large.
+/// Measures what GDBus reads from a bus, and ends the connection when a message is too large.
 ///
 /// GDBus reads any length that a message announces, up to 128 MiB, and makes an object of each
 /// value in it: a reply of 10 MB took 240 MB. Only incoming bytes are checked.
@@ -10,100 +12,49 @@ final class BusGate {
   /// items fit.
   static let largestMessage = 1 << 20
 
-  /// The most bytes of the authentication, before the first message.
-  private static let largestGreeting = 4096
+  // Only the thread on which GDBus reads uses it.
+  private var gauge = BusGauge(message: largestMessage)
+  private let refused = Atomic(false)
 
-  private let bus: Int32
-  private let client: Int32
-  private var gauge = BusGauge(message: largestMessage, greeting: largestGreeting)
-  private var work: BackgroundThread?
+  /// Whether the connection has ended because a message was too large.
+  var hasRefused: Bool { refused.load(ordering: .acquiring) }
 
-  /// Takes over `bus` and `client`, and passes bytes between them until one of them ends.
-  init(bus: Int32, client: Int32) {
-    self.bus = bus
-    self.client = client
+  /// Returns the connection of GDBus over `socket`, which has to be authenticated and belongs to the
+  /// connection from now on; nil with `error`. The connection keeps this object.
+  func connection(
+    over socket: Int32, _ error: inout UnsafeMutablePointer<GError>?
+  ) -> OpaquePointer? {
+    authctl_bus_connection(
+      socket, Unmanaged.passRetained(self).toOpaque(),
+      { gate, bytes, count in
+        let gate = Unmanaged<BusGate>.fromOpaque(gate).takeUnretainedValue()
+        return gate.admits(UnsafeRawBufferPointer(start: bytes, count: count))
+      },
+      { gate in if let gate { Unmanaged<BusGate>.fromOpaque(gate).release() } }, &error)
   }
 
-  /// Starts on a thread of its own, which keeps this object until the end; returns false if no
-  /// thread can be created.
-  func open() -> Bool {
-    work = .endless { [self] in run() }
-    return work != nil
-  }
-
-  /// Whether the connection has ended because a message was too large; waits for its end for at most
-  /// `seconds`.
-  func hasRefused(within seconds: Double) -> Bool {
-    guard let work, work.wait(seconds: seconds) else { return false }
-    return gauge.isTooLarge
-  }
-
-  private func run() {
-    withUnsafeTemporaryAllocation(byteCount: 1 << 16, alignment: 1) { buffer in
-      while pass(buffer) {}
-      // The buffer may have held secrets that the service could not encrypt.
-      if let start = buffer.baseAddress { explicit_bzero(start, buffer.count) }
-    }
-    // GDBus notices the end of its socket and closes its own end.
-    close(client)
-    close(bus)
-  }
-
-  /// Waits for input from either side and passes it on; returns false at the end.
-  private func pass(_ buffer: UnsafeMutableRawBufferPointer) -> Bool {
-    var ends = [bus, client].map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
-    guard poll(&ends, 2, -1) > 0 || errno == EINTR else { return false }
-    for (from, to) in [(0, client), (1, bus)] where ends[from].revents != 0 {
-      let count = read(ends[from].fd, buffer.baseAddress, buffer.count)
-      if count < 0, errno == EINTR { continue }
-      guard count > 0 else { return false }
-      let bytes = UnsafeRawBufferPointer(rebasing: buffer[..<count])
-      if from == 0, !gauge.admits(bytes) { return false }
-      guard Self.write(bytes, to: to) else { return false }
-    }
-    return true
-  }
-
-  private static func write(_ bytes: UnsafeRawBufferPointer, to descriptor: Int32) -> Bool {
-    var rest = bytes
-    while !rest.isEmpty {
-      let count = send(descriptor, rest.baseAddress, rest.count, Int32(MSG_NOSIGNAL))
-      if count < 0, errno == EINTR { continue }
-      guard count > 0 else { return false }
-      rest = UnsafeRawBufferPointer(rebasing: rest[count...])
-    }
-    return true
+  private func admits(_ bytes: UnsafeRawBufferPointer) -> Bool {
+    if gauge.admits(bytes) { return true }
+    refused.store(true, ordering: .releasing)
+    return false
   }
 }
 
-/// Follows the bytes from a bus to a client: lines of the authentication, then messages, each of
-/// which begins with its length. A line of a bus begins with a capital letter other than B; the
-/// first byte of a message is `l` or `B`, its byte order.
+/// Follows messages from a bus, each of which begins with its length.
 struct BusGauge {
-  private let message: Int
-  private let greeting: Int
-  private var greeted = 0
-  private var isAtLineStart = true
-  private var isGreeting = true
+  private let largest: Int
   private var header: [UInt8] = []
   private var rest = 0
+  private var isTooLarge = false
 
-  /// Whether a message was too large.
-  private(set) var isTooLarge = false
-
-  /// Allows messages of `message` bytes, after `greeting` bytes of authentication.
-  init(message: Int, greeting: Int) {
-    self.message = message
-    self.greeting = greeting
-  }
+  /// Allows messages of `message` bytes.
+  init(message: Int) { largest = message }
 
   /// Whether the next bytes are allowed; once false, no more are.
   mutating func admits(_ bytes: UnsafeRawBufferPointer) -> Bool {
     var next = bytes[...]
     while let byte = next.first, !isTooLarge {
-      if isGreeting, !greets(byte) {
-        next.removeFirst()
-      } else if rest > 0 {
+      if rest > 0 {
         let count = min(rest, next.count)
         rest -= count
         next.removeFirst(count)
@@ -116,18 +67,6 @@ struct BusGauge {
     return !isTooLarge
   }
 
-  /// Whether the authentication is over.
-  private mutating func greets(_ byte: UInt8) -> Bool {
-    if isAtLineStart, byte == UInt8(ascii: "l") || byte == UInt8(ascii: "B") {
-      isGreeting = false
-      return true
-    }
-    isAtLineStart = byte == UInt8(ascii: "\n")
-    greeted += 1
-    isTooLarge = greeted > greeting
-    return false
-  }
-
   /// Reads the length of the message whose first 16 bytes have arrived.
   private mutating func begin() {
     func number(at place: Int) -> Int {
@@ -136,7 +75,39 @@ struct BusGauge {
       return order.reduce(0) { $0 << 8 | Int($1) }
     }
     rest = (number(at: 12) + 7) / 8 * 8 + number(at: 4)
-    isTooLarge = 16 + rest > message
+    isTooLarge = 16 + rest > largest
     header.removeAll(keepingCapacity: true)
+  }
+}
+
+/// The authentication of a client at a bus, as the user that the socket belongs to (EXTERNAL), in one
+/// piece: GDBus would wait for four answers.
+/// https://dbus.freedesktop.org/doc/dbus-specification.html#auth-protocol
+enum BusGreeting {
+  /// The longest answer, in bytes.
+  private static let largestAnswer = 4096
+
+  /// Authenticates at the bus of `socket`. Blocks without limit on one that does not answer.
+  ///
+  /// - Returns: nil once messages may be sent; else the reason.
+  static func refusal(of socket: Int32) -> String? {
+    let user = hexDigits(String(geteuid()).utf8)
+    let lines = Array("\0AUTH EXTERNAL \(user)\r\nBEGIN\r\n".utf8)
+    guard send(socket, lines, lines.count, Int32(MSG_NOSIGNAL)) == lines.count else {
+      return SystemError(errno).reason
+    }
+    var answer: [UInt8] = []
+    var piece = [UInt8](repeating: 0, count: largestAnswer)
+    // Nothing follows the line before a message is sent.
+    while answer.last != UInt8(ascii: "\n") {
+      let count = recv(socket, &piece, piece.count, 0)
+      if count < 0, errno == EINTR { continue }
+      guard count > 0 else {
+        return count == 0 ? "it closed the connection" : SystemError(errno).reason
+      }
+      answer += piece[..<count]
+      guard answer.count <= largestAnswer else { return "its answer is too long" }
+    }
+    return answer.starts(with: "OK ".utf8) ? nil : "it refused the authentication"
   }
 }

@@ -16,7 +16,7 @@ final class SecretServiceBus {
   private let connection: OpaquePointer
   private let gate: BusGate
   private var service: UnsafeMutablePointer<SecretService>?
-  private var negotiation: BackgroundThread?
+  private var negotiation: SessionNegotiation?
   private var owner = ""
   private var knownProgram: SecretServiceProgram?
   private var isAbandoned = false
@@ -38,26 +38,23 @@ final class SecretServiceBus {
     c = table.pointee
     limit = timeout
     deadline = MonotonicClock.now() + timeout
+    gate = BusGate()
     var error: UnsafeMutablePointer<GError>?
     let socket = authctl_bus_socket(address, &error)
-    var pair: [Int32] = [-1, -1]
-    let isPaired = socket >= 0 && socketpair(AF_UNIX, authctl_stream_socket, 0, &pair) == 0
-    if socket >= 0, !isPaired { close(socket) }
-    gate = BusGate(bus: socket, client: pair[1])
-    let isOpen = isPaired && gate.open()
-    guard isOpen, let connected = authctl_bus_connection(pair[0], &error) else {
-      let words =
-        error.map { String(cString: $0.pointee.message) }
-        ?? (isPaired ? "no thread can be started" : "no reason given")
-      if let error { c.g_error_free(error) }
-      throw .busUnreachable(address, words)
+    let refusal = socket < 0 ? nil : BusGreeting.refusal(of: socket)
+    if refusal != nil { close(socket) }
+    guard socket >= 0, refusal == nil, let connected = gate.connection(over: socket, &error) else {
+      let words = error.map { String(cString: $0.pointee.message) }
+      if let error { table.pointee.g_error_free(error) }
+      throw .busUnreachable(address, refusal ?? words ?? "no reason given")
     }
     connection = connected
   }
 
   deinit {
-    // An unfinished negotiation still uses these objects: the keyring may be stuck.
-    guard negotiation == nil else { return }
+    // One that still works is needed until the process ends, and ends with it: GDBus would first send
+    // messages, and wait for threads. The answer to an unfinished negotiation would use these objects.
+    guard isGone, negotiation == nil else { return }
     if let service { c.g_object_unref(service) }
     c.g_object_unref(UnsafeMutableRawPointer(connection))
   }
@@ -291,20 +288,18 @@ final class SecretServiceBus {
     }
   }
 
-  /// Starts to negotiate the encrypted session: both sides compute for 6 ms, while searches can
-  /// already run. `session` reports the errors.
+  /// Starts to negotiate the encrypted session: sends our half of the keys, which takes 1 ms to make.
+  /// The service computes for 2 ms before it answers. `session` reads the answer.
   func negotiateAhead() throws(Failure) {
     guard let service else { return }
     c.g_dbus_proxy_set_default_timeout(service.pointer(to: \.parent), try remaining())
-    negotiation = BackgroundThread { [c] in
-      _ = c.secret_service_ensure_session_sync(service, nil, nil)
-    }
+    negotiation = SessionNegotiation(c, service)
   }
 
   /// Returns the encrypted session, negotiated once.
   private func session() throws(Failure) -> UnsafeMutablePointer<SecretService> {
     guard let service else { throw .noSecretService() }
-    negotiation?.wait()
+    negotiation?.finish()
     negotiation = nil
     c.g_dbus_proxy_set_default_timeout(service.pointer(to: \.parent), try remaining())
     var error: UnsafeMutablePointer<GError>?
@@ -392,7 +387,7 @@ final class SecretServiceBus {
 
   /// Takes over and frees `error`.
   private func failure(_ error: UnsafeMutablePointer<GError>?) -> Failure {
-    if c.g_dbus_connection_is_closed(connection) != 0, gate.hasRefused(within: 1) {
+    if gate.hasRefused {
       if let error { c.g_error_free(error) }
       return .keyringFailed(serviceName, "it sent more than 1 MiB in one message")
     }

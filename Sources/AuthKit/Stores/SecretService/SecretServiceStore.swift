@@ -282,9 +282,7 @@ package final class SecretServiceStore: SessionStore {
   }
 
   func connect() throws(Failure) -> SecretServiceBus {
-    try SecretServiceAhead(timeout: timeout) { [busAddress, timeout] () throws(Failure) in
-      try SecretServiceBus(busAddress: busAddress, timeout: timeout)
-    }.bus()
+    try SecretServiceAhead(busAddress: busAddress, timeout: timeout) { _ in }.bus()
   }
 
   /// Returns the paths of the items with these attributes, after unlocking them.
