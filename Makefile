@@ -14,6 +14,7 @@
 # make test-oauth try sign-ins at real authorization servers, from PyPI, with a real browser
 # make lint       run swift-format and check the rules of CONTRIBUTING.md and of the layers
 # make docs       generate man/*.1 from the program's help; a test fails when they differ
+# make order      generate packaging/functions.txt, from what usual commands run
 # make recording  generate docs/session.svg from the first commands in README.md
 # make install    install into PREFIX (/usr/local) below DESTDIR; make uninstall removes it
 # make deb        build .build/dist/authctl_VERSION-1_ARCH.deb
@@ -46,11 +47,16 @@ KEYRING_PACKAGES := $(TEST_PACKAGES) keepassxc libkf5wallet-bin libqca-qt5-2-plu
 # A browser for the pages of authorization servers, and what their Python environment needs.
 OAUTH_PACKAGES := $(BUILD_PACKAGES) chromium chromium-driver python3 python3-venv openssl
 
-# Links the Swift runtime statically, strips symbols and exports none to libraries opened later,
-# which saves 1 ms per start. libc, and libcurl, libcrypto, libsecret, libjq and libqrencode, which
-# authctl opens on demand, stay dynamic and get their security updates from the system.
-RELEASE := -c release --product authctl --static-swift-stdlib --disable-local-rpath \
-  -Xlinker -s -Xlinker --no-export-dynamic
+# Links the Swift runtime statically and exports no symbols to libraries opened later, which saves
+# 1 ms per start. libc, and libcurl, libcrypto, libsecret, libjq and libqrencode, which authctl opens
+# on demand, stay dynamic and get their security updates from the system. Debug information would be
+# stripped: without it the build is an eighth shorter. The functions that usual commands run are side
+# by side (`make order`): 4 MiB less memory, and 3 % less time.
+UNSTRIPPED := -c release --product authctl --static-swift-stdlib --disable-local-rpath \
+  -debug-info-format none -Xswiftc -Xfrontend -Xswiftc -function-sections -Xswiftc -use-ld=lld \
+  -Xlinker --no-export-dynamic -Xlinker --no-warn-symbol-ordering \
+  -Xlinker "--symbol-ordering-file=$(CURDIR)/packaging/functions.txt"
+RELEASE := $(UNSTRIPPED) -Xlinker -s
 
 SHELL := /bin/bash
 .SHELLFLAGS := -o pipefail -ec
@@ -65,8 +71,8 @@ endif
 
 .DEFAULT_GOAL := build
 .PHONY: build demo test test-kill test-faults fuzz test-guards test-chaos test-waves tried test-asan \
-  test-tsan test-valgrind test-keyrings test-oauth test-fresh bench lint docs recording install \
-  uninstall deb dist clean swift
+  test-tsan test-valgrind test-keyrings test-oauth test-fresh bench order lint docs recording \
+  install uninstall deb dist clean swift
 
 # The static Swift runtime needs libstdc++, which SwiftPM has no option to link statically. Its
 # linker searches the build folder first: with the archive there, no libstdc++.so is needed to run.
@@ -182,6 +188,14 @@ bench: build
 	@Tests/packages.sh $(BENCH_PACKAGES)
 	@PYTHONDONTWRITEBYTECODE=1 python3 Tests/Benchmarks/bench.py .build/authctl \
 	  $(or $(BENCH),--write Tests/Benchmarks/RESULTS.md)
+
+# A function that is missing in the list costs a little memory, one that no longer exists nothing.
+order: export AUTHCTL_WITHOUT_FOUNDATION := 1
+order: build
+	@Tests/packages.sh $(BENCH_PACKAGES)
+	swift build $(UNSTRIPPED) </dev/null
+	@PYTHONDONTWRITEBYTECODE=1 python3 Tests/Benchmarks/order.py \
+	  "$$(swift build $(UNSTRIPPED) --show-bin-path)/authctl" packaging/functions.txt
 
 test-keyrings: swift
 	@Tests/packages.sh $(KEYRING_PACKAGES)
