@@ -36,9 +36,9 @@ BUILD_PACKAGES := libcurl4-openssl-dev libssl-dev libsecret-1-dev libjq-dev git 
 DEMO_PACKAGES := $(BUILD_PACKAGES) libsecret-1-0 libjq1 gnome-keyring dbus-daemon libglib2.0-bin
 # secret-tool, curl, qrencode, mandoc, man and python3, against which the tests check authctl; the
 # shells of completions/; ip to simulate another machine on the network; strace to make system calls
-# fail.
+# fail; valgrind to find leaks.
 TEST_PACKAGES := $(DEMO_PACKAGES) libsecret-tools curl libqrencode4 qrencode mandoc man-db bash zsh \
-  fish openssl python3 iproute2 strace
+  fish openssl python3 iproute2 strace valgrind
 
 # Other Secret Services, a virtual screen, and xdotool to type on it. KWallet needs the plugins to
 # encrypt what it sends.
@@ -159,7 +159,7 @@ test-asan test-tsan: swift
 
 # The logs are in .build/valgrind. Takes about five minutes.
 test-valgrind: swift
-	@Tests/packages.sh $(TEST_PACKAGES) valgrind
+	@Tests/packages.sh $(TEST_PACKAGES)
 	@test -n "$$AUTHCTL_BINARY" || $(MAKE) build
 	swift build --product DemoAPI </dev/null
 	@PYTHONDONTWRITEBYTECODE=1 python3 Tests/sanitizers/leaks.py --logs .build/valgrind \
@@ -181,13 +181,13 @@ fuzz: swift
 # Ratios of one run; they mean little on a busy machine. Takes about ten minutes; without root it
 # leaves out https and the distances. BENCH has groups and options for a run that is not written to
 # RESULTS.md: BENCH='--quick get_http', BENCH=--help.
-BENCH_PACKAGES := $(TEST_PACKAGES) time httpie gh oidc-agent-cli valgrind nginx-light gcc \
+BENCH_PACKAGES := $(TEST_PACKAGES) time httpie gh oidc-agent-cli nginx-light gcc \
   libc6-dev pkg-config
 BENCH ?=
 bench: build
 	@Tests/packages.sh $(BENCH_PACKAGES)
 	@PYTHONDONTWRITEBYTECODE=1 python3 Tests/Benchmarks/bench.py .build/authctl \
-	  $(or $(BENCH),--write Tests/Benchmarks/RESULTS.md)
+	  $(or $(BENCH),--build --write Tests/Benchmarks/RESULTS.md)
 
 # A function that is missing in the list costs a little memory, one that no longer exists nothing.
 order: export AUTHCTL_WITHOUT_FOUNDATION := 1

@@ -17,7 +17,7 @@ import subprocess
 import sys
 
 here = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(here, "..", "faults"))
+sys.path.insert(0, os.path.join(here, "..", "world"))
 import world  # noqa: E402
 
 LINES = ['"url":"/me"', '"method":"POST","url":"/echo","json":{"item":[1,2,"three"]}',
@@ -88,12 +88,10 @@ def grown(case, options, preload=None):
 
 
 def run(case, number, options, log, preload):
-    with world.World(os.path.abspath(options.authctl), os.path.abspath(options.demo_api),
-                     None) as place:
+    with world.World(options.authctl, options.demo_api) as place:
         place.start_keyring()
-        place.reset()
         # valgrind is slow.
-        place.write("config/authctl/config.toml",
+        place.reset({"shop": world.PROFILE.format(url=place.url, account=world.ACCOUNT)},
                     'default_profile = "shop"\nstore_timeout = 120\nlock_timeout = 120\n')
         for account in range(number if case.is_of_sessions else 1):
             sign_in(place, case.store, account)
@@ -119,12 +117,13 @@ def sign_in(place, store, number):
     account = world.ACCOUNT
     if number > 0:
         account = f"user{number}@example.com"
-        place.ask("POST", "/register", '{"email":"%s","password":"%s","name":"User"}'
-                  % (account, world.PASSWORD))
-    done = place.run(["login", "-p", "shop", "-u", account, "--password-stdin"], store,
-                     (world.PASSWORD + "\n").encode())
-    if done.status != 0:
-        sys.exit(f"the preparing sign-in failed: {done.err}")
+        place.ask("POST", "/register",
+                  {"email": account, "password": world.PASSWORD, "name": "User"})
+    done = subprocess.run(
+        [place.authctl, "login", "-p", "shop", "-u", account, "--password-stdin"],
+        env=place.environment(store), input=world.PASSWORD + "\n", capture_output=True, text=True)
+    if done.returncode != 0:
+        sys.exit(f"the preparing sign-in failed: {done.stderr}")
 
 
 def findings(log):

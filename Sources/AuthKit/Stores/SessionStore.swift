@@ -29,6 +29,12 @@ package protocol SessionStore: AnyObject {
   /// if the store shows only hashes of names.
   func list(profiles: [String]) throws(Failure) -> [SessionItem]
 
+  /// Returns every stored session as `list` does, for a caller that reads each of them afterwards:
+  /// where payloads are cheaper than lists, the names are read from them.
+  func list(
+    names: (borrowing Secret) -> (profile: String, account: String)?
+  ) throws(Failure) -> [SessionItem]
+
   /// Returns every stored session as `list` does, with its payload. `names` reads the profile and the
   /// account from a payload.
   func readAll(
@@ -44,6 +50,11 @@ package protocol SessionStore: AnyObject {
 extension SessionStore {
   /// Returns every stored session, with the names that the store itself can show.
   package func list() throws(Failure) -> [SessionItem] { try list(profiles: []) }
+
+  /// Returns the same as `list`.
+  package func list(
+    names: (borrowing Secret) -> (profile: String, account: String)?
+  ) throws(Failure) -> [SessionItem] { try list() }
 
   /// Reads the sessions of `list` one by one.
   package func readAll(

@@ -164,10 +164,10 @@ struct Logout: Command {
   private func endEverything(
     in store: any SessionStore, _ app: App, _ failures: inout [Failure]
   ) throws(Failure) -> [End] {
-    var items = try store.list()
+    var items = try store.list(names: Session.names)
     if items.contains(where: { $0.isLocked && ($0.profile == nil || $0.account == nil) }) {
       try store.open()
-      items = try store.list()
+      items = try store.list(names: Session.names)
     }
     var ends: [End] = []
     for item in items {

@@ -22,12 +22,14 @@ struct ConnectionAheadTests {
     for host in ["127.0.0.1", "10.213.77.2", "fd00:77::2"]:
         for port in [8080, 8081]:
             waiting.register(listen(host, port), selectors.EVENT_READ, (host, port))
-    # Its queue is full: it does not answer to another handshake.
-    dead, full = listen("fd00:77::9", 8080, 0), []
-    for _ in range(3):
-        full.append(socket.socket(socket.AF_INET6))
-        full[-1].setblocking(False)
-        full[-1].connect_ex(("fd00:77::9", 8080))
+    # Their queues are full: they do not answer to another handshake.
+    dead, full = [], []
+    for last in "9abcde":
+        dead.append(listen("fd00:77::" + last, 8080, 0))
+        for _ in range(3):
+            full.append(socket.socket(socket.AF_INET6))
+            full[-1].setblocking(False)
+            full[-1].connect_ex(("fd00:77::" + last, 8080))
     names = socket.socket(type=socket.SOCK_DGRAM)
     names.bind(("10.213.77.53", 53))
     waiting.register(names, selectors.EVENT_READ, None)
@@ -62,7 +64,7 @@ struct ConnectionAheadTests {
   private static let script = #"""
     ip link set lo up || exit 99
     for address in 10.213.77.2/32 10.213.77.53/32; do ip addr add $address dev lo || exit 99; done
-    for address in fd00:77::2 fd00:77::9; do ip addr add $address/128 dev lo nodad || exit 99; done
+    for last in 2 9 a b c d e; do ip addr add fd00:77::$last/128 dev lo nodad || exit 99; done
     mount --bind hosts /etc/hosts && mount --bind resolv.conf /etc/resolv.conf || exit 99
     python3 far.py & server=$!
     until [ -e ready ]; do kill -0 $server || exit 98; sleep 0.01; done
@@ -76,6 +78,13 @@ struct ConnectionAheadTests {
     fd00:77::2 six.test
     fd00:77::9 dead.test
     10.213.77.2 dead.test
+    fd00:77::9 many.test
+    fd00:77::a many.test
+    fd00:77::b many.test
+    fd00:77::c many.test
+    fd00:77::d many.test
+    fd00:77::e many.test
+    fd00:77::2 many.test
 
     """
 
@@ -112,6 +121,7 @@ struct ConnectionAheadTests {
       ("http://[fd00:77::2]:8080", ["fd00:77::2:8080 GET /x"]),
       ("http://six.test:8080", ["fd00:77::2:8080 GET /x"]),
       ("http://dead.test:8080", ["10.213.77.2:8080 GET /x"]),
+      ("http://many.test:8080", ["fd00:77::2:8080 GET /x"]),
       ("http://slow.test:8080", ["DNS A", "DNS AAAA", "10.213.77.2:8080 GET /x"]),
     ])
   func requestUsesTheOneConnection(_ url: String, _ expected: [String]) async throws {
@@ -132,10 +142,19 @@ struct ConnectionAheadTests {
       // By an option, it would not be a usual request, whose connection begins before the options are
       // read.
       try box.write("config/authctl/config.toml", "store_timeout = 0.5\n")
+      for (name, url, more) in [
+        ("tls", "https://four.test:8080", ""), ("near", "http://127.0.0.1:8080", ""),
+        ("proxied", "http://four.test:8080", "proxy = \"http://10.213.77.2:8081\"\n"),
+      ] {
+        try box.profile(name, "url = \"\(url)\"\n[network]\nallow_http = true\n" + more)
+      }
       box.stopKeyring()
       let rows: [(words: [String], env: [String: String], seen: [String])] = [
         (["-p", "far"], [:], ["10.213.77.2:8080"]),
         (["-p", "far", "-H", "A: b"], [:], ["10.213.77.2:8080"]),
+        (["-p", "tls"], [:], ["10.213.77.2:8080"]),
+        (["-p", "near"], [:], []),
+        (["-p", "proxied"], [:], []),
         (["-p", place, "--trust"], [:], []),
         (["-p", "far", "-x", "http://10.213.77.2:8081"], [:], []),
         (["-p", "far"], ["http_proxy": "http://10.213.77.2:8081"], []),

@@ -25,6 +25,18 @@ import Testing
     #expect(run.status == 0 && run.stdout.contains(" 0 findings"), "\(run.stdout)\n\(run.stderr)")
   }
 
+  /// `make test-valgrind` finds the leak that it plants.
+  @Test func aLeakThatGrowsIsFound() async throws {
+    try await Sandbox.with(.none) { box in
+      let run = try await Self.python(
+        "sanitizers/leaks.py", "--logs", box.root + "/logs", "--only", "none")
+      #expect(run.status == 0 && run.stderr == "", "\(run.stdout)\n\(run.stderr)")
+      #expect(
+        run.stdout
+          == "leaks: planted: lost 240 bytes with 10 and 2400 with 100; 0 other findings\n")
+    }
+  }
+
   private static func python(_ script: String, _ options: String...) async throws -> Run {
     let tests = #filePath.replacing("EndToEndTests/Security/FaultTests.swift", with: "")
     return try await Sandbox.with(.none) { box in

@@ -201,7 +201,13 @@ import Testing
       #expect(try await api.count("POST /logout") == 2)
 
       try await fill()
+      let monitor = try await BusMonitor(shop.box, calls: "Get", "GetSecrets", "GetSecret")
       let all = try await shop.box.run("logout", "--all")
+      // Who is signed in is read in one call, then each session under its lock.
+      try await monitor.settle()
+      let calls = monitor.messages().map(\.member)
+      #expect(calls.first == "GetSecrets" && !calls.contains("Get"), "\(calls)")
+      #expect(calls.count { $0 == "GetSecrets" } == 1, "\(calls)")
       #expect(
         Set(all.stderr.split(separator: "\n")) == [
           "Signed out of shop as \(Shop.ada), at the server and on this machine.",

@@ -24,8 +24,8 @@ package final class ConnectionAhead {
 
   /// The seconds after which another address is tried: CURLOPT_HAPPY_EYEBALLS_TIMEOUT_MS.
   private static let headStart = 0.2
-  /// The most addresses that are tried.
-  private static let mostAttempts = 4
+  /// The most addresses that are tried; libcurl has the rest of the time for more.
+  private static let mostAttempts = 16
   /// The seconds after which a server may have tired of a connection without a request.
   private static let longestIdle = 2.0
 
@@ -35,7 +35,7 @@ package final class ConnectionAhead {
     let end = MonotonicClock.now() + seconds
     thread = .endless { [self] in
       addresses = Self.addresses(of: origin)
-      connection = Self.firstConnection(addresses.prefix(Self.mostAttempts), before: end)
+      connection = Self.firstConnection(addresses, before: end)
     }
     if thread == nil { return nil }
     // Where threads share a processor, this one would go on for 3 ms before the other begins.
@@ -127,18 +127,20 @@ package final class ConnectionAhead {
     }
   }
 
-  /// Returns the first connection that is established before the time `end`; closes all others.
+  /// Returns the first connection that is established before the time `end` and before another
+  /// address would have to be tried than the first `mostAttempts`; closes all others.
   private static func firstConnection(
-    _ addresses: ArraySlice<Address>, before end: Double
+    _ addresses: [Address], before end: Double
   ) -> (socket: Int32, address: Address, since: Double)? {
     var waiting: [(socket: Int32, address: Address)] = []
     defer { for attempt in waiting { close(attempt.socket) } }
-    var rest = addresses
+    var rest = addresses[...]
     var next = MonotonicClock.now()
     while true {
       let now = MonotonicClock.now()
       if now >= end || waiting.isEmpty && rest.isEmpty { return nil }
       if let address = rest.first, waiting.isEmpty || now >= next {
+        if rest.startIndex == mostAttempts { return nil }
         rest = rest.dropFirst()
         if let socket = address.beginConnecting() { waiting.append((socket, address)) }
         next = now + headStart

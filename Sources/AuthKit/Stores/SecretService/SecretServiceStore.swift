@@ -213,6 +213,14 @@ package final class SecretServiceStore: SessionStore {
     return readEach(of: try list(profiles: profiles))
   }
 
+  /// All payloads need one call, the names in the attributes one for each item.
+  package func list(
+    names: (borrowing Secret) -> (profile: String, account: String)?
+  ) throws(Failure) -> [SessionItem] {
+    if let contents = try inOneCall(names) { return contents.map(\.item) }
+    return try list(profiles: [])
+  }
+
   private func inOneCall(
     _ names: (borrowing Secret) -> (profile: String, account: String)?
   ) throws(Failure) -> [SessionContent]? {
