@@ -247,7 +247,7 @@ final class SecretReader {
     while line.count < kind.limit + 2 {
       let byte: UInt8?
       do throws(SystemError) { byte = try Descriptor.byte(descriptor) } catch {
-        throw Failure(.usage, "\(option): \(stream): \(error.reason)")
+        throw Failure(error.kindForInput, "\(option): \(stream): \(error.reason)")
       }
       if let byte {
         line.append(byte)

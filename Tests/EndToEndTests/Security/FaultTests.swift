@@ -119,6 +119,21 @@ import Testing
     }
   }
 
+  /// It was called a mistake of the command line.
+  @Test(arguments: [
+    ("read:error=ENOMEM", "cannot allocate memory"), ("openat:error=EMFILE", "too many open files"),
+  ])
+  func passwordThatTheMachineCannotRead(_ fault: String, _ reason: String) async throws {
+    try await FileShop.with { files in
+      let password = try files.box.write("home/password", "secret\n")
+      let run = try await Self.run(
+        ["login", "shop", "--password-file", password], fault: fault, at: [password],
+        in: files.box, env: files.env)
+      #expect(run.stderr == "authctl: --password-file: \(password): \(reason)\n")
+      #expect(run.stdout == "" && run.status == 1)
+    }
+  }
+
   /// "Not installed" was said of a process without descriptors.
   @Test func libraryWithoutADescriptorIsInstalled() async throws {
     try await FileShop.with { files in

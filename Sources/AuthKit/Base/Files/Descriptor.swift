@@ -7,6 +7,12 @@ package struct SystemError: Error {
   /// The text of strerror(3) in lower case, as it stands after a colon.
   package var reason: String { String(cString: strerror(number)).asciiLowercased }
 
+  /// `usage`, if what the caller named cannot be read; `failed`, if the machine is out of something
+  /// or broken.
+  package var kindForInput: Failure.Kind {
+    [EIO, ENOMEM, EMFILE, ENFILE].contains(number) ? .failed : .usage
+  }
+
   package init(_ number: Int32) { self.number = number }
 }
 

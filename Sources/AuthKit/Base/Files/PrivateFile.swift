@@ -10,14 +10,17 @@ package struct PrivateFile: ~Copyable {
   ///   - option: the option or variable that names the file, for messages.
   ///   - environment: for `CREDENTIALS_DIRECTORY`.
   ///   - kind: the kind of the failure.
-  /// - Throws: `kind` when the file cannot be opened, or when others could read or change it.
+  /// - Throws: `kind` when the file cannot be opened, or when others could read or change it;
+  ///   `failed` in place of `usage` when that is not the file's fault.
   package init(
     _ path: String, option: String, environment: [String: String], kind: Failure.Kind = .usage
   ) throws(Failure) {
     descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY)
     guard descriptor >= 0 else {
-      let reason = SystemError(errno).reason
-      throw Failure(kind, "\(option): \(DisplayText.oneLine(path)): \(reason)")
+      let error = SystemError(errno)
+      throw Failure(
+        kind == .usage ? error.kindForInput : kind,
+        "\(option): \(DisplayText.oneLine(path)): \(error.reason)")
     }
     do throws(Failure) {
       try Self.checkOwnerAndMode(descriptor, path, option, environment)
