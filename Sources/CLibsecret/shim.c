@@ -75,7 +75,7 @@ typedef gssize (*stream_read)(GInputStream *, void *, gsize, GCancellable *, GEr
 
 // A GUnixInputStream that asks about all that it reads; its data has the gate.
 static const char gate_name[] = "authctl-gate";
-static gate_admits gate_function;
+static _Atomic(gate_admits) gate_function;
 static stream_read read_socket;
 static GType gated_type;
 static pthread_once_t gated_type_once = PTHREAD_ONCE_INIT;

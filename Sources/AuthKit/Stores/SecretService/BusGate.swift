@@ -24,7 +24,9 @@ final class BusGate {
   func connection(
     over socket: Int32, _ error: inout UnsafeMutablePointer<GError>?
   ) -> OpaquePointer? {
-    authctl_bus_connection(
+    // What has been written until here is seen by the thread that loads this.
+    refused.store(false, ordering: .releasing)
+    return authctl_bus_connection(
       socket, Unmanaged.passRetained(self).toOpaque(),
       { gate, bytes, count in
         let gate = Unmanaged<BusGate>.fromOpaque(gate).takeUnretainedValue()
@@ -34,9 +36,10 @@ final class BusGate {
   }
 
   private func admits(_ bytes: UnsafeRawBufferPointer) -> Bool {
-    if gauge.admits(bytes) { return true }
-    refused.store(true, ordering: .releasing)
-    return false
+    guard !refused.load(ordering: .acquiring) else { return false }
+    let isAdmitted = gauge.admits(bytes)
+    if !isAdmitted { refused.store(true, ordering: .releasing) }
+    return isAdmitted
   }
 }
 
