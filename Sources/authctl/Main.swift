@@ -24,7 +24,6 @@ enum Main {
     do throws(Failure) {
       before = try Hardening.begin()
       environment = try readEnvironment()
-      Hardening.setUpLibraries()
     } catch {
       return fail(error, environment: [:])
     }

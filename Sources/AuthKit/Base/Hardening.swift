@@ -55,14 +55,6 @@ package enum Hardening {
     return before
   }
 
-  /// Keeps GnuTLS from initializing itself when it is loaded: libcurl's libldap and librtmp bring it,
-  /// nothing here uses it, and libcurl loads in 0.4 of 4.5 ms less. A libcurl that is built on GnuTLS
-  /// initializes it by a call.
-  ///
-  /// Call it before a second thread exists, but after the environment of other programs is read.
-  /// https://www.gnutls.org/manual/html_node/Core-TLS-API.html (gnutls_global_init)
-  package static func setUpLibraries() { setenv("GNUTLS_NO_IMPLICIT_INIT", "1", 1) }
-
   /// Returns the value of a variable, byte for byte as the caller set it; nil if it is not set.
   package static func inheritedValue(_ name: String) -> UnsafePointer<CChar>? {
     getenv(name).map { UnsafePointer($0) }

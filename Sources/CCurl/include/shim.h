@@ -1,5 +1,5 @@
 // libcurl, opened when the first URL is read or the first request sent: a command that needs
-// neither does not pay for its thirty libraries. Types come from the real header.
+// neither does not pay for its libraries. Types come from the real header.
 #ifndef AUTHCTL_CCURL_H
 #define AUTHCTL_CCURL_H
 
@@ -51,6 +51,9 @@ const struct authctl_curl *_Nullable authctl_curl(void);
 
 // Why there are none, in the dynamic linker's words: dlerror(3).
 const char *_Nonnull authctl_curl_error(void);
+
+/// CURLAUTH_BASIC, a macro that Swift does not read.
+static const long authctl_basic = CURLAUTH_BASIC;
 
 // curl_easy_setopt and curl_easy_getinfo are variadic: one line for each kind of argument.
 // https://curl.se/libcurl/c/curl_easy_setopt.html

@@ -37,7 +37,7 @@ struct Preload: OptionSet {
     // The way to the server is the longest.
     let request = usual.flatMap { Self.request($0, environment, profiles, config) }
     // The session comes first because it is needed first, and because the keyring then computes while
-    // the rest is loaded. While libcurl and its thirty libraries load, no thread can start.
+    // the rest is loaded. While libcurl and its libraries load, no thread can start.
     guard mayAskKeyring, let config, config.store == .secretService else {
       let isSealed =
         mayAskKeyring && config?.store == .file || environment[.store] == StoreName.file.rawValue

@@ -119,6 +119,23 @@ import Testing
     }
   }
 
+  /// Not Kerberos (RFC 1961, method 1), whose library is not loaded.
+  @Test func socksProxyIsOfferedNoKerberos() async throws {
+    try await Sandbox.with(.none) { box in
+      let proxy = try box.recorder(answering: { _, _ in .close })
+      for (user, methods) in [(nil, [0]), ("me:secret", [0, 2])] as [(String?, [UInt8])] {
+        let run = try await box.run(
+          [
+            "get", "--anonymous", "http://127.0.0.1:9/x", "-x", "socks5h://\(proxy.authority)",
+            "-m", "1",
+          ], env: ["AUTHCTL_PROXY_USER": user])
+        #expect(run.status == 9 && run.stdout == "", "\(run.stderr)")
+        // Version 5, the number of methods, the methods (RFC 1928, 3).
+        #expect(proxy.connections.last == [5, UInt8(methods.count)] + methods)
+      }
+    }
+  }
+
   // MARK: Addresses
 
   /// These options change the address of the connection, never the origin.

@@ -62,6 +62,28 @@ import Testing
       program: "/usr/bin/strace")
   }
 
+  /// Libraries for RTMP, LDAP and Kerberos are loaded only where the system has no files in memory to
+  /// stand in for them (rule C6).
+  @Test(arguments: [nil, "memfd_create:error=ENOSYS"])
+  func librariesThatAreLeftOut(_ fault: String?) async throws {
+    try await FileShop.with { files in
+      try await files.signIn()
+      let env = files.env.merging(["LD_DEBUG": "files"]) { $1 }
+      let run =
+        if let fault {
+          try await Self.run(["get", "/me"], fault: fault, in: files.box, env: env)
+        } else {
+          try await files.box.run(["get", "/me"], env: env)
+        }
+      #expect(run.stdout == Shop.me && run.status == 0)
+      #expect(run.stderr.contains("libcurl.so.4"))
+      for name in ["librtmp", "libldap", "liblber", "libgssapi_krb5", "libgnutls", "libsasl2"] {
+        let isLoaded = run.stderr.contains(try Regex("calling init: .*/\(name)[.-]"))
+        #expect(isLoaded == (fault != nil), "\(name)")
+      }
+    }
+  }
+
   /// Swift has no arguments then, and each command was the bare `authctl`.
   @Test func argumentsAreReadWithoutTheMapOfMemory() async throws {
     try await FileShop.with { files in

@@ -28,6 +28,8 @@ extension CurlClient {
     authctl_curl_set_text(easy, CURLOPT_PROXY, settings.proxy)
     authctl_curl_set_text(easy, CURLOPT_NOPROXY, settings.noProxy)
     set(CURLOPT_PROXYUSERPWD, settings.proxyUser)
+    // Not Kerberos, whose library is left out.
+    authctl_curl_set_long(easy, CURLOPT_SOCKS5_AUTH, authctl_basic)
     authctl_curl_set_long(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
     authctl_curl_set_text(easy, CURLOPT_UNIX_SOCKET_PATH, settings.unixSocket)
     resolve = set(CURLOPT_RESOLVE, settings.resolve + (settings.ahead?.resolution ?? []))
