@@ -86,12 +86,17 @@ let package = Package(
   ]
 )
 
-// `make build` links Sources/AbsentFoundation in place of FoundationEssentials, which the parser
-// refers to. Tests need the library.
+// `make build` links Sources/AbsentFoundation and Sources/AbsentConcurrency in place of libraries which
+// the parser refers to. Tests need them.
 if Context.environment["AUTHCTL_WITHOUT_FOUNDATION"] != nil {
   let name: SwiftSetting = .unsafeFlags(["-module-abi-name", "FoundationEssentials"])
-  package.targets.append(.target(name: "AbsentFoundation", swiftSettings: strict + [name]))
-  package.targets.first { $0.name == "authctl" }?.dependencies.append("AbsentFoundation")
+  package.targets += [
+    .target(name: "AbsentConcurrency"),
+    .target(name: "AbsentFoundation", swiftSettings: strict + [name]),
+  ]
+  package.targets.first { $0.name == "authctl" }?.dependencies += [
+    "AbsentFoundation", "AbsentConcurrency",
+  ]
 }
 
 // `make fuzz` builds the same files as a program of libFuzzer, which has the main function: then

@@ -13,9 +13,9 @@ enum Main {
 
   /// `helper git`, and so on, when the program runs under the name that git or another tool calls.
   private static var called: [String] {
-    let name = Arguments.texts.first?.utf8.split(separator: UInt8(ascii: "/")).last
-    let program = name.flatMap { HelperGroup.programs[String(decoding: $0, as: UTF8.self)] }
-    return program.map { ["helper", $0] } ?? []
+    guard let path = Arguments.texts.first else { return [] }
+    let end = path.utf8.lastIndex(of: UInt8(ascii: "/")).map { path.utf8.index(after: $0) }
+    return HelperGroup.name(ofLink: path[(end ?? path.startIndex)...]).map { ["helper", $0] } ?? []
   }
 
   private static func status(of arguments: [String]) -> Int32 {

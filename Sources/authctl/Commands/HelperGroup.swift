@@ -10,9 +10,14 @@ struct HelperGroup: ParsableCommand {
       HelperCurlConfig.self, HelperHeaders.self, HelperNetrc.self,
     ])
 
-  /// Links to authctl, by the names that programs call their helpers.
-  static let programs = [
-    "git-credential-authctl": "git", "docker-credential-authctl": "docker",
-    "bazel-credential-authctl": "bazel",
-  ]
+  /// Returns the protocol of a link to authctl, by the name that a program calls its helper; nil for
+  /// another name. No dictionary: every command asks.
+  static func name(ofLink link: Substring) -> String? {
+    switch link {
+    case "git-credential-authctl": "git"
+    case "docker-credential-authctl": "docker"
+    case "bazel-credential-authctl": "bazel"
+    default: nil
+    }
+  }
 }
