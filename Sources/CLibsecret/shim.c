@@ -136,9 +136,9 @@ static void register_service_type(void) {
 SecretService *authctl_secret_service_new(GDBusConnection *connection, const char *owner,
                                           int milliseconds, GError **error) {
   // With these and a unique name the constructor sends nothing.
-  const GDBusProxyFlags flags = G_DBUS_PROXY_FLAGS_DO_NOT_LOAD_PROPERTIES |
-                                G_DBUS_PROXY_FLAGS_DO_NOT_CONNECT_SIGNALS |
-                                G_DBUS_PROXY_FLAGS_DO_NOT_AUTO_START;
+  const GDBusProxyFlags flags =
+      G_DBUS_PROXY_FLAGS_DO_NOT_LOAD_PROPERTIES | G_DBUS_PROXY_FLAGS_DO_NOT_CONNECT_SIGNALS |
+      G_DBUS_PROXY_FLAGS_DO_NOT_AUTO_START | G_DBUS_PROXY_FLAGS_NO_MATCH_RULE;
   pthread_once(&service_type_once, register_service_type);
   return table.g_initable_new(
       service_type, NULL, error, "g-connection", connection, "g-flags", flags, "g-name", owner,

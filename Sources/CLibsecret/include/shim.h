@@ -16,7 +16,8 @@
 // One line for each function of the table.
 #define AUTHCTL_LIBSECRET_FUNCTIONS(X)                                         \
   X(g_dbus_address_get_stream_sync)                                            \
-  X(g_dbus_connection_call_sync)                                               \
+  X(g_dbus_connection_call)                                                    \
+  X(g_dbus_connection_call_finish)                                             \
   X(g_dbus_connection_is_closed)                                               \
   X(g_dbus_connection_new_sync)                                                \
   X(g_dbus_connection_signal_subscribe)                                        \

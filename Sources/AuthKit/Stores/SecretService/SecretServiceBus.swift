@@ -12,12 +12,15 @@ internal import Glibc
 /// `begin` set, `storeLocked` where the service says so, else `storeMissing`.
 /// Calls: https://specifications.freedesktop.org/secret-service-spec/latest/
 final class SecretServiceBus {
-  private let c: authctl_libsecret
+  let c: authctl_libsecret
   private let connection: OpaquePointer
   private let gate: BusGate
+  private let answers: BusAnswers
   private var service: UnsafeMutablePointer<SecretService>?
   private var negotiation: SessionNegotiation?
   private var owner = ""
+  private var processCall: BusCall?
+  private var pid: UInt32?
   private var knownProgram: SecretServiceProgram?
   private var isAbandoned = false
   private var limit: Double
@@ -39,6 +42,7 @@ final class SecretServiceBus {
     limit = timeout
     deadline = MonotonicClock.now() + timeout
     gate = BusGate()
+    answers = BusAnswers(c)
     var error: UnsafeMutablePointer<GError>?
     let socket = authctl_bus_socket(address, &error)
     let refusal = socket < 0 ? nil : BusGreeting.refusal(of: socket)
@@ -103,11 +107,15 @@ final class SecretServiceBus {
 
   /// Returns the process that answers; nil if the bus does not say.
   func process() -> UInt32? {
-    try? callBus("GetConnectionUnixProcessID", [text(owner)], reply: "(u)") { reply in
-      let pid = child(reply, 0)
-      defer { c.g_variant_unref(pid) }
-      return c.g_variant_get_uint32(pid)
+    if let call = processCall {
+      processCall = nil
+      guard let reply = try? reply(to: call) else { return nil }
+      defer { c.g_variant_unref(reply) }
+      let value = child(reply, 0)
+      defer { c.g_variant_unref(value) }
+      pid = c.g_variant_get_uint32(value)
     }
+    return pid
   }
 
   /// The path of libsecret; nil if it cannot be opened.
@@ -269,6 +277,10 @@ final class SecretServiceBus {
       try start()
       try findOwner()
     }
+    // The answer is read where it is needed.
+    processCall = try begin(
+      Self.bus, "/org/freedesktop/DBus", Self.bus, "GetConnectionUnixProcessID", [text(owner)],
+      "(u)")
     var error: UnsafeMutablePointer<GError>?
     service = authctl_secret_service_new(connection, owner, try remaining(), &error)
     if service == nil { throw failure(error) }
@@ -293,7 +305,7 @@ final class SecretServiceBus {
   func negotiateAhead() throws(Failure) {
     guard let service else { return }
     c.g_dbus_proxy_set_default_timeout(service.pointer(to: \.parent), try remaining())
-    negotiation = SessionNegotiation(c, service)
+    negotiation = SessionNegotiation(c, service, answers)
   }
 
   /// Returns the encrypted session, negotiated once.
@@ -319,8 +331,7 @@ final class SecretServiceBus {
     _ method: String, _ arguments: [Variant] = [], reply: String,
     _ read: (Variant) -> R
   ) throws(Failure) -> R {
-    let name = "org.freedesktop.DBus"
-    let reply = try send(name, "/org/freedesktop/DBus", name, method, arguments, reply)
+    let reply = try send(Self.bus, "/org/freedesktop/DBus", Self.bus, method, arguments, reply)
     defer { c.g_variant_unref(reply) }
     return read(reply)
   }
@@ -362,19 +373,46 @@ final class SecretServiceBus {
     }
   }
 
+  /// Calls a method of org.freedesktop.Secret.`interface` once for each of `arguments`, without waiting
+  /// for one answer before the next call, and returns what `read` extracts, in this order.
+  func call<R>(
+    _ path: String, _ interface: String, _ method: String, each arguments: [[Variant]],
+    reply type: String, _ read: (Variant) -> R
+  ) throws(Failure) -> [R] {
+    var calls: [BusCall] = []
+    for list in arguments {
+      calls.append(try begin(owner, path, Self.api + interface, method, list, type))
+    }
+    var results: [R] = []
+    for call in calls {
+      let reply = try reply(to: call)
+      defer { c.g_variant_unref(reply) }
+      results.append(read(reply))
+    }
+    return results
+  }
+
   private func send(
     _ name: String, _ path: String, _ interface: String, _ method: String,
-    _ arguments: [Variant], _ reply: String
+    _ arguments: [Variant], _ type: String
   ) throws(Failure) -> Variant {
+    try reply(to: try begin(name, path, interface, method, arguments, type))
+  }
+
+  private func begin(
+    _ name: String, _ path: String, _ interface: String, _ method: String,
+    _ arguments: [Variant], _ type: String
+  ) throws(Failure) -> BusCall {
     let parameters = build("r", arguments)
-    var error: UnsafeMutablePointer<GError>?
+    return BusCall(
+      c, connection, answers, (name, path, interface, method), parameters, reply: type,
+      milliseconds: try remaining())
+  }
+
+  /// Waits for the answer to a call, which the caller releases.
+  private func reply(to call: BusCall) throws(Failure) -> Variant {
     remoteError = nil
-    let left = try remaining()
-    let answer = c.withType(reply) {
-      c.g_dbus_connection_call_sync(
-        connection, name, path, interface, method, parameters, $0,
-        G_DBUS_CALL_FLAGS_NO_AUTO_START, left, nil, &error)
-    }
+    let (answer, error) = call.answer()
     guard let answer else { throw failure(error) }
     return answer
   }
@@ -414,6 +452,7 @@ final class SecretServiceBus {
 
   // MARK: Values
 
+  private static let bus = "org.freedesktop.DBus"
   private static let busName = "org.freedesktop.secrets"
   private static let api = "org.freedesktop.Secret."
   static let root = "/org/freedesktop/secrets"
@@ -426,64 +465,5 @@ final class SecretServiceBus {
       explicit_bzero(UnsafeMutableRawPointer(mutating: bytes), Int(count))
     }
     c.secret_value_unref(UnsafeMutableRawPointer(value))
-  }
-
-  /// A GVariant starts floating: the container or call that it is put into owns it.
-  func text(_ string: String) -> Variant { c.g_variant_new_string(string) }
-
-  func path(_ path: String) -> Variant { c.g_variant_new_object_path(path) }
-
-  func entry(_ key: String, _ value: Variant) -> Variant {
-    c.g_variant_new_dict_entry(text(key), c.g_variant_new_variant(value))
-  }
-
-  func dictionary(_ pairs: [(String, String)]) -> Variant {
-    build("a{ss}", pairs.map { c.g_variant_new_dict_entry(text($0.0), text($0.1)) })
-  }
-
-  func build(_ type: String, _ elements: [Variant]) -> Variant {
-    let builder = c.withType(type) { c.g_variant_builder_new($0) }
-    defer { c.g_variant_builder_unref(builder) }
-    for element in elements { c.g_variant_builder_add_value(builder, element) }
-    return c.g_variant_builder_end(builder)
-  }
-
-  func content(_ value: Variant) -> String {
-    c.g_variant_get_string(value, nil).map { String(cString: $0) } ?? ""
-  }
-
-  func isTrue(_ value: Variant) -> Bool { c.g_variant_get_boolean(value) != 0 }
-
-  /// Returns the entries of a dictionary of texts.
-  func pairs(_ value: Variant) -> [String: String] {
-    var found: [String: String] = [:]
-    for index in 0..<count(value) {
-      let pair = child(value, index)
-      found[string(pair, 0)] = string(pair, 1)
-      c.g_variant_unref(pair)
-    }
-    return found
-  }
-
-  private func child(_ value: Variant, _ index: Int) -> Variant {
-    c.g_variant_get_child_value(value, gsize(index))
-  }
-
-  private func count(_ value: Variant) -> Int { Int(c.g_variant_n_children(value)) }
-
-  func string(_ value: Variant, _ index: Int) -> String {
-    let child = child(value, index)
-    defer { c.g_variant_unref(child) }
-    return content(child)
-  }
-
-  func strings(_ value: Variant, _ index: Int) -> [String] {
-    let child = child(value, index)
-    defer { c.g_variant_unref(child) }
-    return elements(child)
-  }
-
-  func elements(_ array: Variant) -> [String] {
-    (0..<count(array)).map { string(array, $0) }
   }
 }

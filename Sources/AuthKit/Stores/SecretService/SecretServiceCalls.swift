@@ -6,7 +6,15 @@ extension SecretServiceBus {
   func search(
     _ attributes: [(String, String)]
   ) throws(Failure) -> (unlocked: [String], locked: [String]) {
-    try call(Self.root, "Service", "SearchItems", [dictionary(attributes)], reply: "(aoao)") {
+    try search(each: [attributes])[0]
+  }
+
+  /// Several searches, which a service runs in this order.
+  func search(
+    each attributes: [[(String, String)]]
+  ) throws(Failure) -> [(unlocked: [String], locked: [String])] {
+    let arguments = attributes.map { [dictionary($0)] }
+    return try call(Self.root, "Service", "SearchItems", each: arguments, reply: "(aoao)") {
       (strings($0, 0), strings($0, 1))
     }
   }

@@ -174,10 +174,9 @@ package final class SecretServiceStore: SessionStore {
   package func list(profiles: [String]) throws(Failure) -> [SessionItem] {
     let bus = try connected()
     if bus.asksOften, try hiding(bus) != nil { return [.unnamed] }
-    // The hashes first: an item that is unlocked between the two searches is found twice, not never.
+    let (hidden, found) = try all(bus)
     // A set: the service decides how many there are.
-    var hashed = Set(try bus.search([Self.hashedSchema]).locked)
-    let found = try bus.search([Self.schema])
+    var hashed = Set(hidden)
     hashed.subtract(found.locked + found.unlocked)
     var items: [SessionItem] = []
     for (paths, isLocked) in [(found.unlocked, false), (found.locked + hashed, true)] {
@@ -213,7 +212,7 @@ package final class SecretServiceStore: SessionStore {
     return readEach(of: try list(profiles: profiles))
   }
 
-  /// All payloads need one call, the names in the attributes one for each item.
+  /// All payloads need one call, the names in attributes one for each item.
   package func list(
     names: (borrowing Secret) -> (profile: String, account: String)?
   ) throws(Failure) -> [SessionItem] {
@@ -226,17 +225,15 @@ package final class SecretServiceStore: SessionStore {
   ) throws(Failure) -> [SessionContent]? {
     let bus = try connected()
     guard !bus.asksOften else { return nil }
-    // In this order, as in `list`.
-    guard try bus.search([Self.hashedSchema]).locked.isEmpty else { return nil }
-    let found = try bus.search([Self.schema])
-    guard !found.unlocked.isEmpty, found.locked.isEmpty,
+    let (hidden, found) = try all(bus)
+    guard hidden.isEmpty, !found.unlocked.isEmpty, found.locked.isEmpty,
       let payloads = try? bus.secrets(of: found.unlocked), payloads.count == found.unlocked.count
     else { return nil }
-    var seen: Set<[String]> = []
+    var seen: Set<String> = []
     var contents: [SessionContent] = []
     for payload in payloads {
       guard let (profile, account) = names(payload.secret),
-        seen.insert([profile, account]).inserted
+        seen.insert(profile + "\0" + account).inserted
       else { return nil }
       let item = SessionItem(profile: profile, account: account, origin: nil, isLocked: false)
       contents.append(SessionContent(item: item, payload: .success(payload)))
@@ -254,6 +251,15 @@ package final class SecretServiceStore: SessionStore {
   private static let hashedSchema = (
     "gkr:compat:hashed:xdg:schema", "40bdf6af7d3a37ea4bcf44fac846aa6d"
   )
+
+  /// Searches for all items: by hash first, so that one that is unlocked meanwhile is found twice, not
+  /// never.
+  private func all(
+    _ bus: SecretServiceBus
+  ) throws(Failure) -> (hashed: [String], found: (unlocked: [String], locked: [String])) {
+    let results = try bus.search(each: [[Self.hashedSchema], [Self.schema]])
+    return (results[0].locked, results[1])
+  }
 
   private func attributes(
     _ profile: String, _ account: String
