@@ -59,7 +59,7 @@ exit='(\bGlibc\.|(?<![\w.]))(_exit|exit|_Exit|quick_exit)\s*\('
 door 'libcurl is spoken to by these files of one room' "${import}CCurl\\b" \
   Sources/AuthKit/HTTP/Curl/{Curl*,ConnectionAhead}.swift Sources/AuthKit/HTTP/URL/WebURL.swift
 door 'libsecret is spoken to by these files' "${import}CLibsecret\\b" \
-  Sources/AuthKit/Stores/SecretService/{SecretService{Bus,Prompt},BusGate,SessionNegotiation}.swift
+  Sources/AuthKit/Stores/SecretService/{SecretService{Bus,Prompt,Values},Bus{Call,Gate},SessionNegotiation}.swift
 door 'libcrypto is called by these two files' "${import}CCrypto\\b" \
   Sources/AuthKit/Base/{Crypto,SigningKey}.swift
 door 'libjq is called by this one file' "${import}CJQ\\b" \
