@@ -208,7 +208,9 @@ package struct Exchange {
   /// Whether the request asks for a part of the bytes on the wire, or for an encoding by a header
   /// of the user's own: these bytes are the answer.
   private var asksForCodedBytes: Bool {
-    request.headers.contains { ["range", "accept-encoding"].contains($0.name.asciiLowercased) }
+    request.headers.contains {
+      $0.name.equalsIgnoringCase("Range") || $0.name.equalsIgnoringCase("Accept-Encoding")
+    }
   }
 
   /// Returns the seconds left by `timeLimit` and by `-m`, which counts from the command's start.

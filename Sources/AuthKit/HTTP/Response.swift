@@ -56,15 +56,13 @@ package struct ResponseHead: Sendable {
   package var grouped: [(name: String, values: [String])] {
     var groups: [(name: String, values: [String])] = []
     groups.reserveCapacity(fields.count)
-    // Compare bytes: `String` treats two encodings of one letter as equal.
-    var places = [[UInt8]: Int](minimumCapacity: fields.count)
+    var places = [TextKey: Int](minimumCapacity: fields.count)
     for field in fields {
       let name = field.name.asciiLowercased
-      let place = places[Array(name.utf8), default: groups.count]
-      if place < groups.count {
+      if let place = places[TextKey(text: name)] {
         groups[place].values.append(field.value)
       } else {
-        places[Array(name.utf8)] = place
+        places[TextKey(text: name)] = groups.count
         groups.append((name, [field.value]))
       }
     }

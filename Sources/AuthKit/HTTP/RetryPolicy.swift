@@ -56,14 +56,15 @@ package struct RetryPolicy: Sendable {
 
   /// Decides whether to send `tried` again after `outcome`.
   package func decide(
-    _ outcome: Outcome, of tried: Tried, jitter: Double = .random(in: 0.8...1.2)
+    _ outcome: Outcome, of tried: Tried,
+    jitter: @autoclosure () -> Double = .random(in: 0.8...1.2)
   ) -> Decision {
     guard covers(method: tried.method), tried.isRepeatable, Self.isPassing(outcome) else {
       return .take
     }
     var told: Double?
     if case .answer(_, let seconds) = outcome { told = seconds }
-    let wait = wait(failed: tried.times, elapsed: tried.elapsed, told: told, jitter: jitter)
+    let wait = wait(failed: tried.times, elapsed: tried.elapsed, told: told, jitter: jitter())
     if let wait { return wait < tried.left ? .again(seconds: wait) : .take }
     guard let told, told > Self.longestWait, tried.times <= times, maximumTime == nil else {
       return .take

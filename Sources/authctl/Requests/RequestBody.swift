@@ -37,9 +37,8 @@ struct RequestBody {
   ///
   /// - Throws: `usage`.
   func request(
-    _ method: String, to url: WebURL, with headers: PersonalHeaders
+    _ method: String, to url: WebURL, with headers: consuming PersonalHeaders
   ) throws(Failure) -> WireRequest {
-    var headers = headers
     var request = WireRequest(method: method, url: url, body: content)
     request.upload = upload
     request.parts = parts

@@ -38,10 +38,15 @@ extension UInt8 {
 extension String {
   /// The text with A-Z in lower case, all other bytes unchanged.
   package var asciiLowercased: String {
-    guard utf8.contains(where: { $0 != Self.lowered($0) }) else { return self }
-    return String(unsafeUninitializedCapacity: utf8.count) {
-      $0.initialize(fromContentsOf: utf8.lazy.map(Self.lowered))
+    var text = self
+    let changed: String? = text.withUTF8 { bytes in
+      guard bytes.contains(where: { $0 != Self.lowered($0) }) else { return nil }
+      return String(unsafeUninitializedCapacity: bytes.count) { lower in
+        for index in bytes.indices { lower[index] = Self.lowered(bytes[index]) }
+        return bytes.count
+      }
     }
+    return changed ?? self
   }
 
   /// Whether it equals `other`, ignoring ASCII case; copies neither.
@@ -99,5 +104,17 @@ extension String {
     var text = self
     while text.utf8.last == UInt8(ascii: "/") { text.removeLast() }
     return text
+  }
+}
+
+/// A text as a key: compared by its bytes, where `String` treats two encodings of one letter as equal.
+struct TextKey: Hashable {
+  let text: String
+
+  static func == (left: Self, right: Self) -> Bool { left.text.utf8.elementsEqual(right.text.utf8) }
+
+  func hash(into hasher: inout Hasher) {
+    var text = text
+    text.withUTF8 { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
   }
 }
