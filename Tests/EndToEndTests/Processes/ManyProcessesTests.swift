@@ -45,6 +45,27 @@ import Testing
     #expect(try await shop.box.run("get", "/me").stdout == Shop.me)
   }
 
+  /// gnome-keyring takes note of a client beside its first call, and aborts if that is OpenSession and
+  /// comes first: one of a thousand did. So another call is answered before.
+  @Test func keyringKnowsAClientBeforeItNegotiates() async throws {
+    try await Shop.with { shop, _ in
+      try await shop.signIn()
+      for words in [["status"], ["get", "/me"], ["logout"]] {
+        let monitor = try await BusMonitor(shop.box, calls: "Get", "OpenSession", answers: true)
+        #expect(try await shop.box.run(words).status == 0)
+        try await monitor.settle()
+        let seen = monitor.messages()
+        let session = try #require(seen.firstIndex { $0.isCall && $0.member == "OpenSession" })
+        let first = try #require(seen.first { $0.isCall && $0.sender == seen[session].sender })
+        #expect(first.member == "Get", "\(words)")
+        let isAnswered = seen[..<session].contains {
+          !$0.isCall && $0.destination == first.sender && $0.replySerial == first.serial
+        }
+        #expect(isAnswered, "\(words)")
+      }
+    }
+  }
+
   @Test func hundredProcessesSendOneRefresh() async throws {
     try await Relay.withShop { shop, api, relay in
       let children = try await startHeldCrowd(shop)

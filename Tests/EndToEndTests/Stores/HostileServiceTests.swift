@@ -103,7 +103,9 @@ import Testing
   @Test(arguments: ["string", "number", "nothing"])
   func answersOfAnotherType(_ kind: String) async throws {
     try await withShop { shop, keyring in
-      for member in ["OpenSession", "SearchItems", "GetSecret"] {
+      for (interface, member) in [
+        ("Service", "OpenSession"), ("Service", "SearchItems"), ("Item", "GetSecret"),
+      ] {
         keyring.turn { call, _ in
           guard call.member == member else { return nil }
           switch kind {
@@ -116,7 +118,7 @@ import Testing
         let words =
           member == "OpenSession"
           ? "Couldn\u{2019}t communicate with the secret storage"
-          : "Method \u{201C}\(member)\u{201D} returned type "
+          : "Method \u{201C}org.freedesktop.Secret.\(interface).\(member)\u{201D} returned type "
         #expect(
           run.stderr.hasPrefix("authctl: the keyring (\(Self.name)) failed: \(words)"),
           "\(run.stderr)")

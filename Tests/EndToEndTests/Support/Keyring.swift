@@ -86,7 +86,9 @@ struct SecretService {
   }
 
   private func openSession() throws -> String {
-    try call(Self.root, "Service.OpenSession", [.string("plain"), .variant(.string(""))])
+    // A client whose first call is this one can make gnome-keyring abort: see SecretServiceBus.meet.
+    _ = try property(Self.root, "Service", "Collections")
+    return try call(Self.root, "Service.OpenSession", [.string("plain"), .variant(.string(""))])
       .last?.text ?? "/"
   }
 

@@ -71,9 +71,12 @@ final class BusCall {
     isAnswered = true
   }
 
+  /// Waits for the answer, whatever it is.
+  func end() { answers.take { !isAnswered } }
+
   /// Waits for the answer: the reply, or why there is none. The caller owns either.
   func answer() -> (reply: OpaquePointer?, error: UnsafeMutablePointer<GError>?) {
-    answers.take { !isAnswered }
+    end()
     defer { (reply, error) = (nil, nil) }
     return (reply, error)
   }

@@ -19,6 +19,7 @@ final class SecretServiceBus {
   private var service: UnsafeMutablePointer<SecretService>?
   private var negotiation: SessionNegotiation?
   private var owner = ""
+  private var firstCall: BusCall?
   private var processCall: BusCall?
   private var pid: UInt32?
   private var knownProgram: SecretServiceProgram?
@@ -287,7 +288,18 @@ final class SecretServiceBus {
   }
 
   private func findOwner() throws(Failure) {
+    firstCall = try begin(
+      Self.busName, Self.root, Self.properties, "Get",
+      [text(Self.api + "Service"), text("Collections")], "(v)")
     owner = try callBus("GetNameOwner", [text(Self.busName)], reply: "(s)") { string($0, 0) }
+  }
+
+  /// Waits until the service has answered our first call. gnome-keyring takes note of a client beside
+  /// its first call, and aborts if that is OpenSession and overtakes the note: about once when a
+  /// thousand processes come at once. Reading a property needs no client.
+  private func meet() {
+    firstCall?.end()
+    firstCall = nil
   }
 
   private func start() throws(Failure) {
@@ -304,6 +316,7 @@ final class SecretServiceBus {
   /// The service computes for 2 ms before it answers. `session` reads the answer.
   func negotiateAhead() throws(Failure) {
     guard let service else { return }
+    meet()
     c.g_dbus_proxy_set_default_timeout(service.pointer(to: \.parent), try remaining())
     negotiation = SessionNegotiation(c, service, answers)
   }
@@ -311,6 +324,7 @@ final class SecretServiceBus {
   /// Returns the encrypted session, negotiated once.
   private func session() throws(Failure) -> UnsafeMutablePointer<SecretService> {
     guard let service else { throw .noSecretService() }
+    meet()
     negotiation?.finish()
     negotiation = nil
     c.g_dbus_proxy_set_default_timeout(service.pointer(to: \.parent), try remaining())
@@ -360,8 +374,8 @@ final class SecretServiceBus {
     _ read: (Variant) -> R
   ) throws(Failure) -> R {
     let arguments = [text(Self.api + interface), text(property)]
-    let name = "org.freedesktop.DBus.Properties"
-    return try ask(path, name, "Get", arguments, reply: "(v)") { (reply) throws(Failure) in
+    return try ask(path, Self.properties, "Get", arguments, reply: "(v)") {
+      (reply) throws(Failure) in
       let boxed = child(reply, 0)
       defer { c.g_variant_unref(boxed) }
       let value = child(boxed, 0)
@@ -403,6 +417,7 @@ final class SecretServiceBus {
     _ name: String, _ path: String, _ interface: String, _ method: String,
     _ arguments: [Variant], _ type: String
   ) throws(Failure) -> BusCall {
+    if name == owner { meet() }
     let parameters = build("r", arguments)
     return BusCall(
       c, connection, answers, (name, path, interface, method), parameters, reply: type,
@@ -453,6 +468,7 @@ final class SecretServiceBus {
   // MARK: Values
 
   private static let bus = "org.freedesktop.DBus"
+  private static let properties = "org.freedesktop.DBus.Properties"
   private static let busName = "org.freedesktop.secrets"
   private static let api = "org.freedesktop.Secret."
   static let root = "/org/freedesktop/secrets"
