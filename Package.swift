@@ -41,11 +41,12 @@ let package = Package(
   targets: [
     .plugin(name: "EmbedPresets", capability: .buildTool()),
     .target(name: "CCrypto"),
-    .target(name: "CCurl"),
+    .target(name: "CCurl", dependencies: ["CSystem"]),
     .target(name: "CJQ"),
     .target(name: "CQRencode"),
     .target(name: "CSystem"),
-    .target(name: "CLibsecret", cSettings: [.unsafeFlags(secretHeaders)]),
+    .target(
+      name: "CLibsecret", dependencies: ["CSystem"], cSettings: [.unsafeFlags(secretHeaders)]),
     .target(
       name: "AuthKit",
       dependencies: ["CCrypto", "CCurl", "CJQ", "CLibsecret", "CQRencode", "CSystem"],
@@ -70,7 +71,7 @@ let package = Package(
       path: "Tests/DemoAPI"
     ),
     .testTarget(
-      name: "AuthKitTests", dependencies: ["AuthKit"],
+      name: "AuthKitTests", dependencies: ["AuthKit", "CSystem"],
       swiftSettings: strict + [importsSecretHeaders]),
     .testTarget(
       name: "EndToEndTests",

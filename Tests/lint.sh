@@ -71,7 +71,7 @@ door 'TOML is read and edited by this one file' '\bTOML(Parser|Edit)\.' \
 never 'the TOML reader could be lifted out: it knows no type of another room' \
   '\b(Failure|JSON\w+|DisplayText|Secret|Profile\w*|import)\b' Sources/AuthKit/Profiles/TOML
 door 'libraries are opened by the C targets' '\bdlopen\s*\(' \
-  Sources/C{Crypto,JQ,Libsecret,QRencode}/shim.c Sources/CCurl/stand_in.c
+  Sources/C{Crypto,JQ,QRencode}/shim.c Sources/CSystem/stand_in.c
 door 'a function of C has its prototype of a header: by CSystem, or in a C target' '\bdlsym\s*\(' \
   Sources/C{Crypto,Curl,JQ,Libsecret,QRencode}/shim.c
 never 'the status of a child is read by CSystem' '\bstatus\s*(&\s*0x|>>)' Sources
@@ -108,7 +108,7 @@ writes+='|\bDescriptor\.write\s*\('
 door 'write(2) is called by these files, each for descriptors of its own' "$writes" \
   Sources/authctl/System/{StandardStream,Terminal,File,Signals}.swift \
   Sources/authctl/Help/Manual.swift Sources/AuthKit/HTTP/BodyFile.swift \
-  Sources/AuthKit/Base/Files/{Descriptor,AtomicFile}.swift Sources/CCurl/stand_in.c
+  Sources/AuthKit/Base/Files/{Descriptor,AtomicFile}.swift Sources/CSystem/stand_in.c
 # A number other than 0 on a line with an exit code; only the table itself may have them.
 exit_code='exitCode\b.*(?<![\w.])[1-9]\d*\b|(?<![\w.])[1-9]\d*\b.*\bexitCode\b'
 exit_code+='|(?<![\w.])exit\s*\(\s*[1-9]'

@@ -1,8 +1,8 @@
 #include "shim.h"
-#include "stand_in.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
+#include <stand_in.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -20,7 +20,7 @@ static void fail(void) {
 // (CURLOPT_PROTOCOLS_STR, CURLOPT_SOCKS5_AUTH). With GnuTLS, SASL and the others that these need they
 // are 18 of libcurl's 29 libraries, and 1.6 of the 8.5 ms of a `get` with AUTHCTL_TOKEN.
 static const struct authctl_stand_in unused[] = {
-    {"librtmp.so.1", NULL,
+    {"librtmp.so.1", "",
      "RTMP_Alloc RTMP_Close RTMP_Connect1 RTMP_ConnectStream RTMP_Free RTMP_Init RTMP_Read "
      "RTMP_SetBufferMS RTMP_SetupURL RTMP_Write"},
     {"libldap-2.5.so.0", "OPENLDAP_2.5",

@@ -1,4 +1,4 @@
-import CCurl
+import CSystem
 import Glibc
 import Testing
 
@@ -34,26 +34,27 @@ import Testing
   /// Opens libwhole with a stand-in for libpart, and returns what its function `name` says; nil if the
   /// library cannot be opened.
   private static func result(
-    of name: String, in folder: String, version: String?, symbols: String
+    of name: String, in folder: String, versions: String, symbols: String
   ) -> Int32? {
-    func opened(_ version: UnsafePointer<CChar>?) -> UnsafeMutableRawPointer? {
-      "libpart.so.1".withCString { library in
+    let library = "libpart.so.1".withCString { library in
+      versions.withCString { versions in
         symbols.withCString { symbols in
-          var part = authctl_stand_in(library: library, version: version, symbols: symbols)
+          var part = authctl_stand_in(library: library, versions: versions, symbols: symbols)
           return authctl_open_without(&part, 1, folder + "/libwhole.so")
         }
       }
     }
-    let library = version?.withCString { opened($0) } ?? opened(nil)
     guard let library, let function = dlsym(library, name) else { return nil }
     return unsafeBitCast(function, to: (@convention(c) () -> Int32).self)()
   }
 
-  @Test func libraryIsLeftOut() async throws {
+  @Test(arguments: ["PART_1", "PART_0 PART_1"])
+  func libraryIsLeftOut(_ versions: String) async throws {
     let folder = try Self.folder(installed: false)
     defer { Self.remove(folder) }
-    await #expect(processExitsWith: .exitCode(7)) { [folder = folder as String] in
-      exit(Self.result(of: "answer", in: folder, version: "PART_1", symbols: Self.names) ?? 1)
+    await #expect(processExitsWith: .exitCode(7)) {
+      [folder = folder as String, versions = versions as String] in
+      exit(Self.result(of: "answer", in: folder, versions: versions, symbols: Self.names) ?? 1)
     }
   }
 
@@ -61,18 +62,18 @@ import Testing
     let folder = try Self.folder()
     defer { Self.remove(folder) }
     await #expect(processExitsWith: .signal(SIGABRT)) { [folder = folder as String] in
-      exit(Self.result(of: "call_first", in: folder, version: "PART_1", symbols: Self.names) ?? 1)
+      exit(Self.result(of: "call_first", in: folder, versions: "PART_1", symbols: Self.names) ?? 1)
     }
   }
 
   /// A newer library looks for a function, or a version, that the stand-in does not have.
-  @Test(arguments: [("PART_1", "part_first"), ("PART_0", names), (nil, names)])
-  func librariesAreLoadedAsUsual(_ version: String?, _ symbols: String) async throws {
+  @Test(arguments: [("PART_1", "part_first"), ("PART_0", names), ("", names)])
+  func librariesAreLoadedAsUsual(_ versions: String, _ symbols: String) async throws {
     let folder = try Self.folder()
     defer { Self.remove(folder) }
     await #expect(processExitsWith: .exitCode(41)) {
-      [folder = folder as String, version = version as String?, symbols = symbols as String] in
-      exit(Self.result(of: "call_first", in: folder, version: version, symbols: symbols) ?? 1)
+      [folder = folder as String, versions = versions as String, symbols = symbols as String] in
+      exit(Self.result(of: "call_first", in: folder, versions: versions, symbols: symbols) ?? 1)
     }
   }
 }

@@ -47,8 +47,9 @@ NOTES = """
   (packaging/functions.txt), so that 45 fewer pages are touched: 4 MiB, and 3 % of `token` and `get`.
   Memory does not grow with the length of a body nor with the number of requests.
 - libcurl loads on a thread, with 11 of its 29 libraries. The others are for RTMP, LDAP and Kerberos;
-  four files of a page, in memory, stand in for them (Sources/CCurl/stand_in.c): 17 % of a `get` with
-  AUTHCTL_TOKEN, 11 % of one with a session.
+  four files of a page, in memory, stand in for them (Sources/CSystem/stand_in.c): 17 % of a `get`
+  with AUTHCTL_TOKEN, 11 % of one with a session. Two more stand in for libraries of GIO: 3 % of the
+  processor time of `token` and `get`.
 - Of the time of a look into the keyring, two thirds go into the keys of its encrypted session, half
   of that in the keyring's own process. It is asked before the options are read, and they are read
   while it computes: 6 % of `token` and `get`. GDBus reads from the bus itself, through a stream that

@@ -84,6 +84,17 @@ import Testing
     }
   }
 
+  /// GIO's, for mounts and for labels of files.
+  @Test func librariesOfTheKeyringThatAreLeftOut() async throws {
+    try await Sandbox.with { box in
+      let run = try await box.run("status", env: ["LD_DEBUG": "files"])
+      #expect(run.status == 0 && run.stderr.contains("/libgio-2.0.so.0"))
+      for name in ["libmount", "libblkid", "libselinux"] {
+        #expect(!run.stderr.contains(try Regex("calling init: .*/\(name)[.-]")), "\(name)")
+      }
+    }
+  }
+
   /// Swift has no arguments then, and each command was the bare `authctl`.
   @Test func argumentsAreReadWithoutTheMapOfMemory() async throws {
     try await FileShop.with { files in

@@ -4,6 +4,7 @@
 
 #include <dlfcn.h>
 #include <link.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -12,11 +13,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { most_libraries = 8, most_symbols = 32, most_text = 1024 };
+enum { most_libraries = 8, most_versions = 4, most_symbols = 32, most_text = 1024 };
 enum { bloom_words = 16, bloom_shift = 6, word_bits = sizeof(ElfW(Addr)) * 8 };
-
-// 0 and 1 have another meaning.
-enum { first_version = VER_NDX_GLOBAL + 1 };
 
 // A whole file, which ld.so maps as it is: an address in it is an offset.
 // https://man7.org/linux/man-pages/man5/elf.5.html
@@ -36,7 +34,7 @@ struct image {
   struct {
     ElfW(Verdef) definition;
     ElfW(Verdaux) name;
-  } version;
+  } versions[most_versions];
   char text[most_text];
 };
 
@@ -61,46 +59,58 @@ static uint32_t elf_hash(const char *name) {
   return hash;
 }
 
-// Appends a text with an end of its own, and returns its place.
-static size_t append(struct image *image, size_t *used, const char *words, size_t length) {
-  size_t place = *used;
-  memcpy(image->text + place, words, length);
-  *used += length + 1;
-  return place;
+// Appends each of the words, with an end of its own, and returns their number.
+static size_t append(struct image *image, size_t *used, const char *words) {
+  size_t count = 0;
+  for (const char *end; *words; words = end + (*end == ' '), count++) {
+    end = strchrnul(words, ' ');
+    memcpy(image->text + *used, words, end - words);
+    *used += end - words + 1;
+  }
+  return count;
 }
 
-static void add_symbols(struct image *image, size_t *used, const char *symbols) {
-  size_t number = 0;
-  for (const char *end; *symbols; symbols = end + (*end != '\0')) {
-    end = strchrnul(symbols, ' ');
-    size_t name = append(image, used, symbols, end - symbols);
-    uint32_t hash = gnu_hash(image->text + name);
-    image->hashes.chain[number++] = (hash & ~1u) | (*end == '\0');
+static size_t after(const struct image *image, size_t word) {
+  return word + strlen(image->text + word) + 1;
+}
+
+static size_t add_versions(struct image *image, size_t *used, const char *words) {
+  size_t word = *used, count = append(image, used, words);
+  for (size_t number = 0; number < count; number++, word = after(image, word)) {
+    image->versions[number].definition = (ElfW(Verdef)){
+        .vd_version = VER_DEF_CURRENT, .vd_ndx = VER_NDX_GLOBAL + 1 + number, .vd_cnt = 1,
+        .vd_hash = elf_hash(image->text + word), .vd_aux = sizeof(ElfW(Verdef)),
+        .vd_next = number + 1 < count ? sizeof image->versions[0] : 0};
+    image->versions[number].name.vda_name = word;
+  }
+  return count;
+}
+
+static void add_symbols(struct image *image, size_t *used, const char *words) {
+  size_t word = *used, count = append(image, used, words);
+  for (size_t number = 1; number <= count; number++, word = after(image, word)) {
+    uint32_t hash = gnu_hash(image->text + word);
+    image->hashes.chain[number - 1] = (hash & ~1u) | (number == count);
     image->hashes.bloom[hash / word_bits % bloom_words] |=
         (ElfW(Addr))1 << hash % word_bits | (ElfW(Addr))1 << (hash >> bloom_shift) % word_bits;
     image->symbols[number] = (ElfW(Sym)){
-        .st_name = name, .st_info = STB_GLOBAL << 4 | STT_FUNC, .st_shndx = SHN_ABS,
+        .st_name = word, .st_info = STB_GLOBAL << 4 | STT_FUNC, .st_shndx = SHN_ABS,
         .st_value = (uintptr_t)left_out};
-    image->version_of[number] = first_version;
+    // A number that no version has: a symbol of any that is asked for.
+    image->version_of[number] = VER_NDX_GLOBAL;
   }
   image->hashes.bucket_count = image->hashes.bucket = image->hashes.first_symbol = 1;
   image->hashes.word_count = bloom_words;
   image->hashes.shift = bloom_shift;
 }
 
-static void add_version(struct image *image, size_t *used, const char *version) {
-  image->version.definition = (ElfW(Verdef)){
-      .vd_version = VER_DEF_CURRENT, .vd_ndx = first_version, .vd_cnt = 1,
-      .vd_hash = elf_hash(version), .vd_aux = sizeof(ElfW(Verdef))};
-  image->version.name.vda_name = append(image, used, version, strlen(version));
-}
-
 #define AT(member) offsetof(struct image, member)
 
 static void fill(struct image *image, const struct authctl_stand_in *what) {
-  size_t used = 1, library = append(image, &used, what->library, strlen(what->library));
-  // Also where there is none: ld.so has only an assertion for a version that is asked of such a file.
-  add_version(image, &used, what->version ? what->version : what->library);
+  size_t used = 1, library = used;
+  append(image, &used, what->library);
+  // There is always one: ld.so has only an assertion for a version that is asked of a file without.
+  size_t versions = add_versions(image, &used, *what->versions ? what->versions : what->library);
   add_symbols(image, &used, what->symbols);
 
   const ElfW(Ehdr) *ours = &__ehdr_start;
@@ -121,22 +131,23 @@ static void fill(struct image *image, const struct authctl_stand_in *what) {
   const ElfW(Dyn) dynamic[] = {
       {DT_SONAME, {library}}, {DT_STRTAB, {AT(text)}}, {DT_STRSZ, {used}},
       {DT_SYMTAB, {AT(symbols)}}, {DT_SYMENT, {sizeof(ElfW(Sym))}}, {DT_GNU_HASH, {AT(hashes)}},
-      {DT_VERDEF, {AT(version)}}, {DT_VERDEFNUM, {1}}, {DT_VERSYM, {AT(version_of)}}};
+      {DT_VERDEF, {AT(versions)}}, {DT_VERDEFNUM, {versions}}, {DT_VERSYM, {AT(version_of)}}};
   memcpy(image->dynamic, dynamic, sizeof dynamic);
 }
 
 // Loads the stand-in for `what` and returns its handle, for dlclose(3); NULL if that is not possible.
-static void *load(const struct authctl_stand_in *what, int number) {
+static void *load(const struct authctl_stand_in *what) {
   struct image image = {0};
   fill(&image, what);
   int file = memfd_create(what->library, MFD_CLOEXEC);
   if (file < 0) return NULL;
   void *handle = NULL;
   if (write(file, &image, sizeof image) == sizeof image) {
-    // Each descriptor has the number of the one before, and to ld.so the same path is the same file: one
-    // more slash makes another path.
+    // A descriptor has the number of one before, and to ld.so the same path is the same file: one more
+    // slash makes another path.
+    static atomic_int number;
     char path[64];
-    snprintf(path, sizeof path, "/proc/self/fd/%.*s%d", number, "////////", file);
+    snprintf(path, sizeof path, "/proc/self/fd%.*s%d", ++number, "////////////////", file);
     handle = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
   }
   close(file);
@@ -145,7 +156,7 @@ static void *load(const struct authctl_stand_in *what, int number) {
 
 void *authctl_open_without(const struct authctl_stand_in *stand_ins, int count, const char *library) {
   void *handles[most_libraries];
-  for (int number = 0; number < count; number++) handles[number] = load(&stand_ins[number], number);
+  for (int number = 0; number < count; number++) handles[number] = load(&stand_ins[number]);
   void *opened = dlopen(library, RTLD_LAZY | RTLD_LOCAL);
   if (opened) return opened;
   for (int number = 0; number < count; number++)

@@ -4,17 +4,17 @@
 
 /// A library to leave out, and what ld.so looks for in it before it takes the one that depends on it.
 struct authctl_stand_in {
-  /// The name in DT_NEEDED: `librtmp.so.1`.
+  /// The name in DT_NEEDED: `libmount.so.1`.
   const char *_Nonnull library;
-  /// The version of its symbols; NULL if they have none.
-  const char *_Nullable version;
+  /// The versions of its symbols, with a space between two, at most four; "" if they have none.
+  const char *_Nonnull versions;
   /// The symbols, with a space between two; at most 32.
   const char *_Nonnull symbols;
 };
 
 /// Opens `library` as dlopen(3) does, lazily and for the caller alone, with a stand-in for each of at
 /// most eight libraries. Where the system does not allow that, or `library` looks for more in them,
-/// they are loaded as usual. Call it once in a process.
+/// they are loaded as usual. A process can have sixteen stand-ins.
 ///
 /// A stand-in is an ELF file of a page, in memory. Whoever calls one of its functions ends the process
 /// with abort(3). What the process loads later gets the stand-in too, if it depends on a library of
