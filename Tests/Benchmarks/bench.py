@@ -260,6 +260,8 @@ def crowd(bench):
 
 
 def transfers(bench):
+    # What was written before is not written back meanwhile.
+    os.sync()
     copy, files = f"{bench.folder}/copy", f"{bench.folder}/files"
     down = lambda name: [bench.authctl, "get", "-p", "plain", f"/{name}", "-o", copy]
     up = lambda name: [bench.authctl, "put", "-p", "sink", "/up", "--input", f"{files}/{name}"]
