@@ -44,9 +44,9 @@ NOTES = """
   come near those of processor time.
 - A program with Swift's runtime inside begins 0.8 ms later than one in C: 190 pages are touched and
   27 000 pointers set before `main`. Without libdispatch, which only asynchronous commands would need,
-  they are 31 pages fewer: 5 % of `--version`. The functions of usual commands are side by side in the program
-  (packaging/functions.txt), so that 45 fewer pages are touched: 4 MiB, and 3 % of `token` and `get`.
-  Memory does not grow with the length of a body nor with the number of requests.
+  they are 31 pages fewer: 5 % of `--version`. The functions of usual commands are side by side in the
+  program (packaging/functions.txt), so that 45 fewer pages are touched: 4 MiB, and 3 % of `token` and
+  `get`. Memory does not grow with the length of a body nor with the number of requests.
 - libcurl loads on a thread, with 11 of its 29 libraries. The others are for RTMP, LDAP and Kerberos;
   four files of a page, in memory, stand in for them (Sources/CSystem/stand_in.c): 17 % of a `get`
   with AUTHCTL_TOKEN, 11 % of one with a session. Two more stand in for libraries of GIO: 3 % of the
